@@ -1,0 +1,148 @@
+"""The commands. Each is a few lines here: it parses, calls one function of another room, and returns an exit status.
+
+Nothing is imported at module level that is not in the standard library: ``python3 -m labkit --help`` works on a bare
+Python. A command that needs installed packages says so (``needs``), and ``labkit.setup`` makes the environment and
+runs the same command line again inside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from labkit.errors import LabkitError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _parser() -> argparse.ArgumentParser:
+    setup_options = argparse.ArgumentParser(add_help=False)
+    group = setup_options.add_argument_group("set-up (done first, and only when something changed)")
+    group.add_argument("--torch", default="auto", metavar="WHICH",
+                       help="auto (default), cpu, cuda, rocm7.2 or the URL of a package index")
+    group.add_argument("--wheelhouse", metavar="DIR", help="install from this folder of wheels only, without a network")
+    group.add_argument("--dry-run", action="store_true", help="print the plan and the exact pip commands; change nothing")
+    group.add_argument("--recreate", action="store_true", help="delete the environment and make it anew")
+
+    parser = argparse.ArgumentParser(
+        prog="labkit", description="ROCm Labs: deep learning on AMD GPUs, in notebooks that are proved to run.",
+        epilog="New here? 'python3 -m labkit start' sets everything up and opens the first lesson.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    def command(name: str, summary: str, *, needs: str = "", parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=summary, description=summary, parents=list(parents))
+        sub.set_defaults(needs=needs)
+        return sub
+
+    start = command("start", "Set everything up and open JupyterLab at lesson 00.", needs="course", parents=[setup_options])
+    start.add_argument("--port", type=int, help="port for JupyterLab (default: the first free one from 8888)")
+    start.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
+
+    run = command("run", "Set everything up and execute lessons without a browser.", needs="course", parents=[setup_options])
+    run.add_argument("lessons", nargs="*", metavar="LESSON", help="numbers or names, for example 01 or mixed (default: all)")
+    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="how long the lessons may take")
+    run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
+                     help="set one parameter of the lessons, for example -p dataset fashion_mnist")
+    run.add_argument("-o", "--output", metavar="DIR", help="where executed notebooks and report.json go (default: build/)")
+
+    test = command("test", "Set everything up and run the whole test-suite, notebooks included.", needs="test", parents=[setup_options])
+    test.add_argument("--light", action="store_true", help="leave out the notebooks and the browser")
+    test.add_argument("pytest_arguments", nargs="*", metavar="PYTEST_ARGUMENT", help="passed on to pytest (after --)")
+
+    command("setup", "Set everything up and stop.", needs="course", parents=[setup_options])
+    command("list", "List the lessons.", needs="")
+    command("describe", "Show this machine's card: device, torch build, kernels, precision.", needs="course")
+
+    fmt = command("format", "Check or restore the canonical form of the committed notebooks.", needs="course")
+    how = fmt.add_mutually_exclusive_group()
+    how.add_argument("--check", action="store_true", help="name every deviation and exit with 1 (default)")
+    how.add_argument("--fix", action="store_true", help="rewrite the notebooks in canonical form")
+    how.add_argument("--golden", action="store_true", help="execute them, store the golden cells' outputs anew, and fix the form")
+    fmt.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="files (default: all lessons)")
+
+    data = command("data", "Say where each data set would come from, or fetch it for later use without a network.", needs="course")
+    data.add_argument("names", nargs="*", metavar="NAME", help="mnist, fashion_mnist, cifar10 (default: all)")
+    data.add_argument("--fetch", action="store_true", help="download what is missing into labkit's cache")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit status (0 fine, 1 a problem that was told, 2 wrong usage)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 2
+    try:
+        if options.needs:
+            from labkit import setup
+
+            status = setup.enter(options.needs, options, arguments)
+            if status is not None:  # it was done inside the environment, or was a dry run
+                return status
+        return _COMMANDS[options.command](options)
+    except LabkitError as error:
+        print(f"labkit: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nlabkit: stopped by you.", file=sys.stderr)
+        return 130
+
+
+def _start(options: argparse.Namespace) -> int:
+    from labkit.course import lab
+
+    return lab.start(port=options.port, browser=not options.no_browser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from labkit.course import execute
+
+    return execute.run(options.lessons, profile=options.profile, parameters=dict(options.parameter),
+                       output=Path(options.output) if options.output else None)
+
+
+def _test(options: argparse.Namespace) -> int:
+    from labkit.course import suite
+
+    return suite.run(light=options.light, pytest_arguments=options.pytest_arguments)
+
+
+def _setup(options: argparse.Namespace) -> int:
+    print(f"The environment is ready: {sys.prefix}")
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from labkit.course import table
+
+    print(table.as_text(table.load()))
+    return 0
+
+
+def _describe(options: argparse.Namespace) -> int:
+    from labkit import devices
+
+    print(devices.describe())
+    return 0
+
+
+def _format(options: argparse.Namespace) -> int:
+    from labkit.course import form
+
+    return form.main([Path(name) for name in options.notebooks], fix=options.fix, golden=options.golden)
+
+
+def _data(options: argparse.Namespace) -> int:
+    from labkit import data
+
+    return data.main(options.names, fetch=options.fetch)
+
+
+_COMMANDS = {
+    "start": _start, "run": _run, "test": _test, "setup": _setup, "list": _list, "describe": _describe,
+    "format": _format, "data": _data,
+}

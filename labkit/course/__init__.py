@@ -1,0 +1,1 @@
+"""The course itself: list, execute, judge, canonical form, report."""

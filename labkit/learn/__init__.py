@@ -1,0 +1,1 @@
+"""Exercises: checks that understand mistakes, hints, solutions."""

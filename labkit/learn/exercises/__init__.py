@@ -1,0 +1,1 @@
+"""One module per lesson: its exercises, their probes, known mistakes and hints."""

@@ -1,0 +1,1 @@
+"""A fresh clone becomes a working environment. Standard library only."""

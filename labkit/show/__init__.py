@@ -1,0 +1,1 @@
+"""Figures and widgets for the lessons, each with a plain-text form."""
