@@ -1,0 +1,61 @@
+"""The kernel log: which known GPU troubles it shows. The patterns are a table; one row more is one trouble more."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from labkit.machine.readers.text import lines
+
+# finding code -> pattern of one log line. Wordings differ with the kernel's age, so a pattern keeps to the words that stayed.
+PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (code, re.compile(pattern, re.I))
+    for code, pattern in (
+        ("firmware-too-old", r"PCI rejects atomics\s+\d+\s*<\s*\d+"),
+        ("pcie-atomics-missing", r"PCI rejects atomics(?!\s+\d+\s*<)"),
+        ("kfd-unsupported-device", r"is missing in supported_devices|not supported in kfd"),
+        ("dkms-mismatch", r"amdgpu: (?:Unknown symbol|disagrees about version of symbol)|amdkcl: (?:Unknown symbol|disagrees about)"),
+        ("secure-boot", r"Key was rejected by service|Loading of (?:unsigned )?module.*(?:unavailable key|is rejected)"),
+        ("gpu-init-failed", r"Fatal error during GPU init|amdgpu\b.*probe (?:of|with driver) .*failed with error|probe of \S+ failed with error -\d+.*amdgpu"),
+        ("mes-firmware-hang", r"MES (?:failed to respon|might be in unrecoverable state|ring buffer is full)"),
+        ("gpu-reset", r"GPU reset(?:\(\d+\))? begin|GPU mode[12]? ?reset|\bMODE[12] reset|kick off gpu reset|\bring \S+ timeout"),
+        ("ras-errors", r"correctable hardware errors? detected|poison is|Saved bad pages|Accelerator Check Architecture"),
+        ("iommu-page-fault", r"IO_PAGE_FAULT"),
+        ("memory-access-fault", r"amdgpu\b.*\bpage fault\b|L2_PROTECTION_FAULT|Memory access fault by GPU"),
+        ("nomodeset", r"Command line:.*\bnomodeset\b"),
+    )
+)  # fmt: skip
+
+_SHAPES = (
+    re.compile(r"^\s*(?:<\d+>)?\[\s*\d+\.\d+\]"),
+    re.compile(r"^\s*(?:kern|user|daemon|syslog)\s*:\s*(?:emerg|alert|crit|err|warn|notice|info|debug)\s*:", re.I),
+    re.compile(r"^\s*\[\w{3} \w{3}\s+\d+ [\d:]+ \d{4}\]"),
+    re.compile(r"\bkernel: "),
+)
+
+
+def is_kernel_line(line: str) -> bool:
+    """Whether a line looks like the kernel log, in any of its time-stamp styles."""
+    return any(shape.search(line) for shape in _SHAPES)
+
+
+def is_dmesg(text: str) -> bool:
+    """Whether the text holds lines of the kernel log."""
+    return any(is_kernel_line(line) or findings_of(line) for line in lines(text))
+
+
+def findings_of(line: str) -> list[str]:
+    """Codes whose pattern occurs in one line."""
+    # a machine check of the CPU is no GPU fault, whatever words it uses
+    if "Machine Check" in line:
+        return []
+    return [code for code, pattern in PATTERNS if pattern.search(line)]
+
+
+def read(text: str) -> dict[str, Any]:
+    """The codes of all known troubles in the log, each once, in the order of their first line."""
+    found: dict[str, None] = {}
+    for line in lines(text):
+        for code in findings_of(line):
+            found.setdefault(code)
+    return {"kind": "dmesg", "findings": list(found)}

@@ -1,0 +1,158 @@
+"""Which tool wrote this? The content decides, never the file name.
+
+A recogniser says where its tool's first record stands; the earliest one gives the kind. Kinds are a table: one row more
+is one reader more.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, rocm_smi, rocminfo
+from labkit.machine.readers.text import clean, embedded_json, lines
+
+LARGEST = 512 << 20  # bytes that are read at most, packed or not
+LARGEST_TEXT = 256 << 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of text: whether it is there at all, which line begins it, and its reader."""
+
+    name: str
+    is_there: Callable[[str], bool]
+    begins: Callable[[str], bool]
+    read: Callable[[str], dict[str, Any]]
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("rocminfo", rocminfo.is_rocminfo, rocminfo.begins, rocminfo.read),
+    Kind("collect-env", collect_env.is_collect_env, collect_env.begins, collect_env.read),
+    Kind("rocm-smi", lambda text: any(rocm_smi.begins(line) for line in lines(text)), rocm_smi.begins, rocm_smi.read),
+    Kind("amd-smi", amd_smi.is_amd_smi, amd_smi.begins, amd_smi.read),
+    Kind("lspci", lspci.is_lspci, lambda line: bool(lspci.DEVICE.match(line)), lspci.read),
+    Kind("dmesg", dmesg.is_dmesg, lambda line: dmesg.is_kernel_line(line) or bool(dmesg.findings_of(line)), dmesg.read),
+)
+
+
+def unknown(reason: str) -> dict[str, Any]:
+    """The answer for what cannot be read."""
+    return {"kind": "unknown", "reason": reason}
+
+
+def read_text(text: str) -> dict[str, Any]:
+    """Facts of any text of a known kind, else ``{"kind": "unknown", "reason": …}``. Never raises."""
+    if not text.strip():
+        return unknown("the text is empty")
+    text = clean(text[:LARGEST_TEXT])
+    if '"card' in text or '"gpu"' in text:
+        found = embedded_json(text)
+        if rocm_smi.is_card_json(found):
+            return rocm_smi.read(text)
+        if found is not None and amd_smi.is_gpu_json(found):
+            return amd_smi.read(text)
+    if text.lstrip()[:1] in "{[" and embedded_json(text) is None and text.lstrip()[1:2] in '"{[ \n\r\t':
+        return unknown("it begins like JSON and does not parse: cut off, or with parts left out")
+    present = [kind for kind in KINDS if kind.is_there(text)]
+    if not present:
+        return unknown("no record of a tool that labkit reads was found in this text")
+    if len(present) > 1:
+        for line in lines(text):
+            first = next((kind for kind in present if kind.begins(line)), None)
+            if first is not None:
+                return first.read(text)
+    return present[0].read(text)
+
+
+def read_bytes(content: bytes) -> dict[str, Any]:
+    """Facts of a file's content: text, gzip or a tar archive. Damaged archives are unknown."""
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = _unzip(content)
+        except (OSError, EOFError, zlib.error) as error:
+            return unknown(f"the gzip file is damaged or cut off ({error})")
+        except _TooLargeError:
+            return unknown(f"unpacked, it is larger than {LARGEST >> 20} MB")
+    if content[257:262] == b"ustar":
+        try:
+            return read_tree(_untar(content))
+        except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+            return unknown(f"the archive is damaged or cut off ({error})")
+        except _TooLargeError:
+            return unknown("the archive holds more than a topology would")
+    if content[:16] == b"SQLite format 3\x00":
+        return unknown("it is an SQLite database, and profiles are not read yet")
+    text = decode(content)
+    if text is None:
+        return unknown("it is not text")
+    return read_text(text)
+
+
+def decode(content: bytes) -> str | None:
+    """Text of bytes in UTF-8 or, as PowerShell writes it, UTF-16; None for binary data."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
+        if content.startswith(mark):
+            return content.decode(encoding, errors="replace")
+    probe = content[:65536]
+    odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in probe[:8192])
+    if odd * 20 > len(probe[:8192]):
+        return None
+    text = content.decode("utf-8", errors="replace")
+    return None if text[:8192].count("\ufffd") * 5 > len(text[:8192]) else text
+
+
+def read_tree(files: Mapping[str, str]) -> dict[str, Any]:
+    """Facts of a folder or archive, given as path → text."""
+    if not kfd.has_nodes(files):
+        return unknown("no nodes/<number>/properties in it, so it is no KFD topology")
+    return kfd.read(files)
+
+
+def read_path(path: Path) -> dict[str, Any]:
+    """Facts of a file or a folder.
+
+    Raises OSError when it cannot be opened.
+    """
+    if path.is_dir():
+        files = {}
+        for found in sorted(path.rglob("properties")):
+            if found.is_file() and found.stat().st_size < 1 << 20:
+                files[found.relative_to(path.parent).as_posix()] = found.read_text(encoding="utf-8", errors="replace")
+            if len(files) > 20000:
+                break
+        return read_tree(files)
+    with path.open("rb") as file:
+        return read_bytes(file.read(LARGEST))
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+def _unzip(content: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        unpacked = file.read(LARGEST + 1)
+    if len(unpacked) > LARGEST:
+        raise _TooLargeError
+    return unpacked
+
+
+def _untar(content: bytes) -> dict[str, str]:
+    """The properties files of an archive, in memory: nothing is ever extracted to the disk."""
+    files = {}
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        for member in archive:
+            if not member.isfile() or not member.name.endswith("properties"):
+                continue
+            if member.size > 1 << 20 or len(files) > 50000:
+                raise _TooLargeError
+            file = archive.extractfile(member)
+            files[member.name] = file.read().decode("utf-8", errors="replace") if file else ""
+    return files
