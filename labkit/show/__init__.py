@@ -1,1 +1,33 @@
-"""Figures and widgets for the lessons, each with a plain-text form."""
+"""Figures and widgets for the lessons, each with a plain-text form.
+
+Every figure function returns a ``Picture``: on a cell's last line (or through ``display``) it is a drawing, and
+``str()`` of it is the same content in words and numbers. Nothing here needs a display, and matplotlib is imported when
+the first figure is drawn.
+"""
+
+from __future__ import annotations
+
+from labkit.show import style
+from labkit.show.charts import histogram, intervals, lines, number, parts
+from labkit.show.confusion import confusion_matrix
+from labkit.show.curve import LiveCurve
+from labkit.show.gallery import Gallery
+from labkit.show.grids import images, worst_mistakes
+from labkit.show.picture import Picture, new_figure, table
+
+__all__ = [
+    "Gallery",
+    "LiveCurve",
+    "Picture",
+    "confusion_matrix",
+    "histogram",
+    "images",
+    "intervals",
+    "lines",
+    "new_figure",
+    "number",
+    "parts",
+    "style",
+    "table",
+    "worst_mistakes",
+]
