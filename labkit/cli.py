@@ -8,6 +8,8 @@ runs the same command line again inside it.
 from __future__ import annotations
 
 import argparse
+import io
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,6 +64,10 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--golden", action="store_true", help="execute them, store the golden cells' outputs anew, and fix the form")
     fmt.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="files (default: all lessons)")
 
+    read = command("read", "Say what a tool's output means: rocminfo, rocm-smi, amd-smi, collect_env, lspci, dmesg, a KFD topology.")
+    read.add_argument("file", metavar="FILE", help="a file, a folder, or - for standard input")
+    read.add_argument("--json", action="store_true", help="print JSON")
+
     data = command("data", "Say where each data set would come from, or fetch it for later use without a network.", needs="course")
     data.add_argument("names", nargs="*", metavar="NAME", help="mnist, fashion_mnist, cifar10 (default: all)")
     data.add_argument("--fetch", action="store_true", help="download what is missing into labkit's cache")
@@ -71,6 +77,9 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit status (0 fine, 1 a problem that was told, 2 wrong usage)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):  # a console that lacks a character must not stop a command
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -136,6 +145,20 @@ def _format(options: argparse.Namespace) -> int:
     return form.main([Path(name) for name in options.notebooks], fix=options.fix, golden=options.golden)
 
 
+def _read(options: argparse.Namespace) -> int:
+    from labkit.machine.readers import printing, recognise
+
+    if options.file == "-":
+        facts = recognise.read_bytes(sys.stdin.buffer.read(recognise.LARGEST))
+    else:
+        try:
+            facts = recognise.read_path(Path(options.file))
+        except OSError as error:
+            raise LabkitError(f"{options.file} cannot be read: {error.strerror or error}.", "Check the name and its permissions.") from error
+    print(json.dumps(facts, indent=1) if options.json else printing.as_text(facts))
+    return 2 if facts["kind"] == "unknown" else 0
+
+
 def _data(options: argparse.Namespace) -> int:
     from labkit import data
 
@@ -144,5 +167,5 @@ def _data(options: argparse.Namespace) -> int:
 
 _COMMANDS = {
     "start": _start, "run": _run, "test": _test, "setup": _setup, "list": _list, "describe": _describe,
-    "format": _format, "data": _data,
+    "format": _format, "data": _data, "read": _read,
 }
