@@ -1,0 +1,67 @@
+"""The folders in which data sets are looked for, in order."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SYSTEM_ROOTS: tuple[Path, ...] = (Path("/usr/share/datasets"), Path("/usr/local/share/datasets"))
+
+# What each data set's own folder is called: labkit's cache, torchvision, Debian's package, and what people write.
+FOLDERS = {
+    "mnist": ("mnist", "MNIST/raw", "MNIST"),
+    "fashion_mnist": ("fashion_mnist", "FashionMNIST/raw", "fashion-mnist", "FashionMNIST"),
+    "cifar10": ("cifar10", "", "cifar-10", "CIFAR10"),  # "": torchvision puts CIFAR-10 straight into its root
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder that may hold a data set. words: whose it is, for people. ours: labkit may move damaged files aside in it."""
+
+    folder: Path
+    words: str
+    ours: bool = False
+
+
+def cache_root(environment: Mapping[str, str] | None = None, system: str = sys.platform, home: Path | None = None) -> Path:
+    """labkit's own cache folder (it need not exist): LABKIT_CACHE, or where this system keeps caches."""
+    environment = os.environ if environment is None else environment
+    if environment.get("LABKIT_CACHE"):
+        return Path(environment["LABKIT_CACHE"]).expanduser()
+    home = Path.home() if home is None else home
+    if system == "win32":
+        return Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local") / "labkit" / "cache"
+    if system == "darwin":
+        return home / "Library" / "Caches" / "labkit"
+    return Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "labkit"
+
+
+def torchvision_roots(environment: Mapping[str, str] | None = None, home: Path | None = None) -> tuple[Path, ...]:
+    """Folders that people commonly pass to torchvision as root; torchvision itself has no default."""
+    environment = os.environ if environment is None else environment
+    home = Path.home() if home is None else home
+    torch_home = environment.get("TORCH_HOME") or Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "torch"
+    return (Path("data"), Path("..", "data"), Path("datasets"), home / "data", home / "datasets", Path(torch_home, "datasets"))
+
+
+def places(name: str) -> Iterator[Place]:
+    """Every folder that may hold data set `name`, best first."""
+    if os.environ.get("LABKIT_DATA"):
+        root = Path(os.environ["LABKIT_DATA"]).expanduser()
+        yield from _within(name, root, "LABKIT_DATA")
+        if name != "cifar10" and root.name.lower() in {Path(folder).name.lower() for folder in FOLDERS[name]} - {"raw"}:
+            yield Place(root, "LABKIT_DATA")  # MNIST and Fashion-MNIST use the same file names: the folder's name decides
+    yield Place(cache_root() / name, "labkit's cache", ours=True)
+    for root in torchvision_roots():
+        yield from _within(name, root, "a folder that torchvision uses")
+    for root in SYSTEM_ROOTS:
+        yield from _within(name, root, "a system package")
+
+
+def _within(name: str, root: Path, words: str) -> Iterator[Place]:
+    for folder in FOLDERS[name]:
+        yield Place(root / folder, words)

@@ -1,0 +1,216 @@
+"""What each data set's files are called, what they must contain, and where they can be fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from labkit.data import cifar, download
+from labkit.data.idx import read_idx
+from labkit.errors import LabkitError
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+_Reader = Callable[[bytes, str], tuple[np.ndarray, np.ndarray]]
+
+
+class DamagedFileError(LabkitError):
+    """A file of a data set is there but is not what it should be."""
+
+    def __init__(self, path: Path, cause: LabkitError) -> None:
+        super().__init__(cause.problem, cause.remedy)
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was read: uint8 [N, C, H, W] and int64 [N], for training and for testing, and the checksum that agreed."""
+
+    arrays: Arrays
+    checksum: str | None
+
+
+# MD5 sums: torchvision 0.29.1, datasets/mnist.py (MNIST.resources, FashionMNIST.resources), read 2026-11-30.
+# SHA-256 sums: the same pictures as Debian's package dataset-fashion-mnist 0.0~git20200523.55506a9-1 compresses them.
+_IDX_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+_IDX_SUMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "mnist": (
+        ("md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",), ("md5:d53e105ee54ea40749a09fcbcd1e9432",),
+        ("md5:9fb629c4189551a2d022fa330f9573f3",), ("md5:ec29112dd5afa0611ce80d1b7f02629c",)),
+    "fashion_mnist": (
+        ("md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d", "sha256:b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7"),
+        ("md5:25c81989df183df01b3e8a0aad5dffbe", "sha256:0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056"),
+        ("md5:bef4ecab320f06d8554ea6380940ec79", "sha256:cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa"),
+        ("md5:bb300cfdad3c16e7a12a480ee83cd310", "sha256:8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05")),
+}
+# Mirrors: torchvision's own first, then those of CVDF (MNIST), of Keras and of the authors' repository (Fashion-MNIST).
+MIRRORS = {
+    "mnist": ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/"),
+    "fashion_mnist": ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+                      "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+                      "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"),
+    "cifar10": ("https://www.cs.toronto.edu/~kriz/", "https://cave.cs.toronto.edu/kriz/",
+                "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/"),
+}
+LICENCES = {
+    "mnist": "CC BY-SA 3.0, copyright Y. LeCun and C. Cortes (as Keras' documentation states it)",
+    "fashion_mnist": "MIT, copyright 2017 Zalando SE",
+    "cifar10": "none stated; its author asks to cite A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+}
+CLASSES = {
+    "mnist": ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
+    "fashion_mnist": ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+    "cifar10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+}
+
+# The author's page (www.cs.toronto.edu/~kriz/cifar.html) gives both sums; torchvision 0.29.1 has the second one too.
+_BINARY_ARCHIVE, _BINARY_SUM = "cifar-10-binary.tar.gz", "md5:c32a1d4ab5d03f1284b67883e8d87530"
+_PYTHON_ARCHIVE, _PYTHON_SUM = "cifar-10-python.tar.gz", "md5:c58f30108f718f92721af3b95e74349a"
+# MD5 sums of the single Python batches: torchvision 0.29.1, datasets/cifar.py.
+_PYTHON_SUMS = {
+    "data_batch_1": "md5:c99cafc152244af753f735de768cd75f", "data_batch_2": "md5:d4bba439e000b95fd0a9bffe97cbabec",
+    "data_batch_3": "md5:54ebc095f3ab1f0389bbae665268c751", "data_batch_4": "md5:634d18415352ddfa80567beed471001a",
+    "data_batch_5": "md5:482c414d41f54cd18b22e5b47cb7c3cb", "test_batch": "md5:40351d587109b95175f43aff81a1287e",
+}
+_BATCHES = tuple(_PYTHON_SUMS)
+_BINARY_FILES = tuple(f"{batch}.bin" for batch in _BATCHES)
+_SUMS_FILE = "labkit-sums.txt"
+_BINARY_FOLDER, _PYTHON_FOLDER = "cifar-10-batches-bin", "cifar-10-batches-py"
+
+
+def read(name: str, folder: Path) -> Found | None:
+    """Reads data set `name` from a folder; None if its files are not all there. Raises DamagedFileError."""
+    return _read_cifar(folder) if name == "cifar10" else _read_idx_files(name, folder)
+
+
+def fetch(name: str, folder: Path, say: Callable[[str], None] | None = None) -> list[str]:
+    """Downloads the files of `name` into labkit's folder for it. Returns sentences on mirrors that failed; raises LabkitError."""
+    say = download.say if say is None else say
+    notes: list[str] = []
+    if name == "cifar10":
+        archive = folder / _BINARY_ARCHIVE
+        if not archive.exists():
+            notes += download.fetch([root + _BINARY_ARCHIVE for root in MIRRORS[name]], archive, _BINARY_SUM,
+                                    size_limit_bytes=200 << 20, say=say)
+        _unpack(archive, folder / _BINARY_FOLDER)
+        return notes
+    for file, sums in zip(_IDX_FILES, _IDX_SUMS[name], strict=True):
+        target = folder / f"{file}.gz"
+        if not target.exists():
+            notes += download.fetch([root + target.name for root in MIRRORS[name]], target, sums[0],
+                                    size_limit_bytes=64 << 20, say=say)
+    return notes
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """The six batches of the binary archive, under their own names, each complete or not there; then the archive goes."""
+    try:
+        members = cifar.archive_members(archive.read_bytes(), _BINARY_FILES, archive.name)
+    except LabkitError as error:
+        raise DamagedFileError(archive, error) from None
+    folder.mkdir(parents=True, exist_ok=True)
+    for member, data in members.items():
+        _write(folder / member, data)
+    sums = "".join(f"{download.digest_of(data, 'sha256:')}  {member}\n" for member, data in members.items())
+    _write(folder / _SUMS_FILE, sums.encode())
+    archive.unlink()
+
+
+def _write(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f"{path.name}.part")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+def _read_idx_files(name: str, folder: Path) -> Found | None:
+    paths = []
+    for file in _IDX_FILES:
+        plain, packed = folder / file, folder / f"{file}.gz"
+        if not plain.is_file() and not packed.is_file():
+            return None
+        paths.append(plain if plain.is_file() else packed)
+    arrays, agreed = [], []
+    for path, sums, dimensions in zip(paths, _IDX_SUMS[name], (3, 1, 3, 1), strict=True):
+        data = _bytes(path)
+        try:
+            array = read_idx(data, str(path))
+            _check_idx(array, dimensions, str(path))
+        except LabkitError as error:
+            raise DamagedFileError(path, error) from None
+        arrays.append(array[:, None] if dimensions == 3 else array.astype(np.int64))
+        agreed += [kind.partition(":")[0] for kind in sums if path.suffix == ".gz" and download.digest_of(data, kind) == kind]
+    for images, labels, path in ((arrays[0], arrays[1], paths[1]), (arrays[2], arrays[3], paths[3])):
+        if len(images) != len(labels):
+            raise DamagedFileError(path, LabkitError(f"{path} has {len(labels):,} labels for {len(images):,} pictures."))
+    checksum = f"{agreed[0]} of all four files as published" if len(agreed) == 4 else None
+    return Found((arrays[0], arrays[1], arrays[2], arrays[3]), checksum)
+
+
+def _check_idx(array: np.ndarray, dimensions: int, name: str) -> None:
+    if array.dtype != np.uint8 or array.ndim != dimensions or (dimensions == 3 and array.shape[1:] != (28, 28)):
+        raise LabkitError(f"{name} holds {array.dtype} {array.shape}, not "
+                          + ("pictures of 28x28 bytes." if dimensions == 3 else "one byte for each label."))
+    if not len(array):
+        raise LabkitError(f"{name} is empty.")
+    if dimensions == 1 and array.max() > 9:
+        raise LabkitError(f"{name} has label {int(array.max())}; there are only 0 to 9.")
+
+
+def _read_cifar(folder: Path) -> Found | None:
+    for subfolder, files, reader in ((_BINARY_FOLDER, _BINARY_FILES, cifar.read_binary_batch),
+                                     (_PYTHON_FOLDER, _BATCHES, cifar.read_python_batch)):
+        for inner in (folder / subfolder, folder):  # labelled as unpacked, or LABKIT_DATA is that folder itself
+            if all((inner / file).is_file() for file in files):
+                return _read_batches(inner, files, reader)
+    for archive, known, files, reader in ((_BINARY_ARCHIVE, _BINARY_SUM, _BINARY_FILES, cifar.read_binary_batch),
+                                          (_PYTHON_ARCHIVE, _PYTHON_SUM, _BATCHES, cifar.read_python_batch)):
+        path = folder / archive
+        if path.is_file():
+            data = _bytes(path)
+            try:
+                batches = cifar.archive_members(data, files, str(path))
+                parts = [reader(batches[file], f"{file} in {path}") for file in files]
+            except LabkitError as error:
+                raise DamagedFileError(path, error) from None
+            agrees = download.digest_of(data, known) == known
+            return Found(_train_and_test(parts), "md5 of the archive as published" if agrees else None)
+    return None
+
+
+def _read_batches(folder: Path, files: Sequence[str], reader: _Reader) -> Found:
+    sums, words = _PYTHON_SUMS, "md5 of all six batches as published"
+    if files is _BINARY_FILES:
+        sums, words = _written_sums(folder), "sha256 of all six batches as when they were unpacked from the published archive"
+    parts, agreed = [], 0
+    for file in files:
+        data = _bytes(folder / file)
+        try:
+            parts.append(reader(data, str(folder / file)))
+        except LabkitError as error:
+            raise DamagedFileError(folder / file, error) from None
+        agreed += file in sums and download.digest_of(data, sums[file]) == sums[file]
+    return Found(_train_and_test(parts), words if agreed == len(files) else None)
+
+
+def _train_and_test(parts: list[tuple[np.ndarray, np.ndarray]]) -> Arrays:
+    """Five training batches and one for testing, in that order."""
+    return (np.concatenate([images for images, _ in parts[:-1]]), np.concatenate([labels for _, labels in parts[:-1]]),
+            parts[-1][0], parts[-1][1])
+
+
+def _written_sums(folder: Path) -> dict[str, str]:
+    """The sums that _unpack wrote beside the batches, once the archive's own sum had agreed."""
+    try:
+        lines = (folder / _SUMS_FILE).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {name: checksum for checksum, _, name in (line.partition("  ") for line in lines) if checksum.startswith("sha256:")}
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DamagedFileError(path, LabkitError(f"{path} cannot be read: {error.strerror}.")) from None
