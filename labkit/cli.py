@@ -22,34 +22,64 @@ ROOT = Path(__file__).resolve().parent.parent
 def _parser() -> argparse.ArgumentParser:
     setup_options = argparse.ArgumentParser(add_help=False)
     group = setup_options.add_argument_group("set-up (done first, and only when something changed)")
-    group.add_argument("--torch", default="auto", metavar="WHICH",
-                       help="auto (default), cpu, cuda, rocm7.2 or the URL of a package index")
+    group.add_argument(
+        "--torch",
+        default="auto",
+        metavar="WHICH",
+        help="auto (default), cpu, cuda, rocm7.2 or the URL of a package index",
+    )
     group.add_argument("--wheelhouse", metavar="DIR", help="install from this folder of wheels only, without a network")
-    group.add_argument("--dry-run", action="store_true", help="print the plan and the exact pip commands; change nothing")
+    group.add_argument(
+        "--dry-run", action="store_true", help="print the plan and the exact pip commands; change nothing"
+    )
     group.add_argument("--recreate", action="store_true", help="delete the environment and make it anew")
 
     parser = argparse.ArgumentParser(
-        prog="labkit", description="ROCm Labs: deep learning on AMD GPUs, in notebooks that are proved to run.",
-        epilog="New here? 'python3 -m labkit start' sets everything up and opens the first lesson.")
+        prog="labkit",
+        description="ROCm Labs: deep learning on AMD GPUs, in notebooks that are proved to run.",
+        epilog="New here? 'python3 -m labkit start' sets everything up and opens the first lesson.",
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    def command(name: str, summary: str, *, needs: str = "", parents: Sequence[argparse.ArgumentParser] = ()) -> argparse.ArgumentParser:
+    def command(
+        name: str, summary: str, *, needs: str = "", parents: Sequence[argparse.ArgumentParser] = ()
+    ) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=summary, description=summary, parents=list(parents))
         sub.set_defaults(needs=needs)
         return sub
 
-    start = command("start", "Set everything up and open JupyterLab at lesson 00.", needs="course", parents=[setup_options])
+    start = command(
+        "start", "Set everything up and open JupyterLab at lesson 00.", needs="course", parents=[setup_options]
+    )
     start.add_argument("--port", type=int, help="port for JupyterLab (default: the first free one from 8888)")
     start.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
 
-    run = command("run", "Set everything up and execute lessons without a browser.", needs="course", parents=[setup_options])
-    run.add_argument("lessons", nargs="*", metavar="LESSON", help="numbers or names, for example 01 or mixed (default: all)")
+    run = command(
+        "run", "Set everything up and execute lessons without a browser.", needs="course", parents=[setup_options]
+    )
+    run.add_argument(
+        "lessons", nargs="*", metavar="LESSON", help="numbers or names, for example 01 or mixed (default: all)"
+    )
     run.add_argument("--profile", choices=("quick", "full"), default="quick", help="how long the lessons may take")
-    run.add_argument("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
-                     help="set one parameter of the lessons, for example -p dataset fashion_mnist")
-    run.add_argument("-o", "--output", metavar="DIR", help="where executed notebooks and report.json go (default: build/)")
+    run.add_argument(
+        "-p",
+        "--parameter",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="set one parameter of the lessons, for example -p dataset fashion_mnist",
+    )
+    run.add_argument(
+        "-o", "--output", metavar="DIR", help="where executed notebooks and report.json go (default: build/)"
+    )
 
-    test = command("test", "Set everything up and run the whole test-suite, notebooks included.", needs="test", parents=[setup_options])
+    test = command(
+        "test",
+        "Set everything up and run the whole test-suite, notebooks included.",
+        needs="test",
+        parents=[setup_options],
+    )
     test.add_argument("--light", action="store_true", help="leave out the notebooks and the browser")
     test.add_argument("pytest_arguments", nargs="*", metavar="PYTEST_ARGUMENT", help="passed on to pytest (after --)")
 
@@ -61,14 +91,21 @@ def _parser() -> argparse.ArgumentParser:
     how = fmt.add_mutually_exclusive_group()
     how.add_argument("--check", action="store_true", help="name every deviation and exit with 1 (default)")
     how.add_argument("--fix", action="store_true", help="rewrite the notebooks in canonical form")
-    how.add_argument("--golden", action="store_true", help="execute them, store the golden cells' outputs anew, and fix the form")
+    how.add_argument(
+        "--golden", action="store_true", help="execute them, store the golden cells' outputs anew, and fix the form"
+    )
     fmt.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="files (default: all lessons)")
 
-    read = command("read", "Say what a tool's output means: rocminfo, rocm-smi, amd-smi, collect_env, lspci, dmesg, a KFD topology.")
+    read = command(
+        "read",
+        "Say what a tool's output means: rocminfo, rocm-smi, amd-smi, collect_env, lspci, dmesg, a KFD topology.",
+    )
     read.add_argument("file", metavar="FILE", help="a file, a folder, or - for standard input")
     read.add_argument("--json", action="store_true", help="print JSON")
 
-    data = command("data", "Say where each data set would come from, or fetch it for later use without a network.", needs="course")
+    data = command(
+        "data", "Say where each data set would come from, or fetch it for later use without a network.", needs="course"
+    )
     data.add_argument("names", nargs="*", metavar="NAME", help="mnist, fashion_mnist, cifar10 (default: all)")
     data.add_argument("--fetch", action="store_true", help="download what is missing into labkit's cache")
     return parser
@@ -110,8 +147,12 @@ def _start(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from labkit.course import execute
 
-    return execute.run(options.lessons, profile=options.profile, parameters=dict(options.parameter),
-                       output=Path(options.output) if options.output else None)
+    return execute.run(
+        options.lessons,
+        profile=options.profile,
+        parameters=dict(options.parameter),
+        output=Path(options.output) if options.output else None,
+    )
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -154,7 +195,9 @@ def _read(options: argparse.Namespace) -> int:
         try:
             facts = recognise.read_path(Path(options.file))
         except OSError as error:
-            raise LabkitError(f"{options.file} cannot be read: {error.strerror or error}.", "Check the name and its permissions.") from error
+            raise LabkitError(
+                f"{options.file} cannot be read: {error.strerror or error}.", "Check the name and its permissions."
+            ) from error
     print(json.dumps(facts, indent=1) if options.json else printing.as_text(facts))
     return 2 if facts["kind"] == "unknown" else 0
 
@@ -166,6 +209,13 @@ def _data(options: argparse.Namespace) -> int:
 
 
 _COMMANDS = {
-    "start": _start, "run": _run, "test": _test, "setup": _setup, "list": _list, "describe": _describe,
-    "format": _format, "data": _data, "read": _read,
+    "start": _start,
+    "run": _run,
+    "test": _test,
+    "setup": _setup,
+    "list": _list,
+    "describe": _describe,
+    "format": _format,
+    "data": _data,
+    "read": _read,
 }

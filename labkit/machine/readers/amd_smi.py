@@ -24,7 +24,13 @@ _SECTIONS = re.compile(
 
 def begins(line: str) -> bool:
     """Whether only amd-smi prints such a line (its usage text excluded)."""
-    return bool(_VERSION.search(line) or _TABLE.match(line) or _GPU.match(line) or _is_monitor_head(line) or _DEFAULT_FIRST.match(line))
+    return bool(
+        _VERSION.search(line)
+        or _TABLE.match(line)
+        or _GPU.match(line)
+        or _is_monitor_head(line)
+        or _DEFAULT_FIRST.match(line)
+    )
 
 
 def is_gpu_json(found: Any) -> bool:
@@ -37,7 +43,13 @@ def is_amd_smi(text: str) -> bool:
     """Whether the text holds a record of amd-smi."""
     numbered = False
     for line in lines(text):
-        if _VERSION.search(line) or _TABLE.match(line) or _is_monitor_head(line) or _DEFAULT_FIRST.match(line) or _is_csv_head(line):
+        if (
+            _VERSION.search(line)
+            or _TABLE.match(line)
+            or _is_monitor_head(line)
+            or _DEFAULT_FIRST.match(line)
+            or _is_csv_head(line)
+        ):
             return True
         if _GPU.match(line) or _OTHER.match(line):
             numbered = True
@@ -164,7 +176,9 @@ def _json_entry(entry: dict[str, Any], gpus: Gpus) -> None:
 
 # --- tables -----------------------------------------------------------------------------------------------------------
 _UNIT = r"(?:W|°\s?C|C|%|[KMG]Hz|[KMGT]?B|[KMG]b/s|mV|ns)"
-_CELL = re.compile(rf"N/A(?:\s{_UNIT}(?=\s|$))?|-?[\d.]+\s*/\s*[\d.]+(?:\s{_UNIT}(?=\s|$))?|-?[\d.]+(?:\s?{_UNIT}(?=\s|$))?|\S+")
+_CELL = re.compile(
+    rf"N/A(?:\s{_UNIT}(?=\s|$))?|-?[\d.]+\s*/\s*[\d.]+(?:\s{_UNIT}(?=\s|$))?|-?[\d.]+(?:\s?{_UNIT}(?=\s|$))?|\S+"
+)
 _MONITOR = {
     "POWER": "power_w", "GPU_TEMP": "temperature_c", "GPU_T": "temperature_c", "HOTSPOT_TEMP": "temperature_c", "GFX_UTIL": "use_percent",
     "GFX%": "use_percent", "VRAM_USED": "vram_used_bytes", "VRAM_TOTAL": "vram_total_bytes", "VRAM_USAGE": "vram",
@@ -173,7 +187,11 @@ _MONITOR = {
 
 def _is_monitor_head(line: str) -> bool:
     words = line.split()
-    return len(words) >= 2 and "GPU" in words[:2] and any(word in _MONITOR or word in ("GFX_CLK", "GFX_CLOCK", "MEM_UTIL", "MEM%") for word in words)
+    return (
+        len(words) >= 2
+        and "GPU" in words[:2]
+        and any(word in _MONITOR or word in ("GFX_CLK", "GFX_CLOCK", "MEM_UTIL", "MEM%") for word in words)
+    )
 
 
 def _monitor(rows: list[str], gpus: Gpus) -> None:
@@ -187,11 +205,11 @@ def _monitor(rows: list[str], gpus: Gpus) -> None:
         if head is None or not line.strip():
             continue
         cells = _CELL.findall(line)
-        if len(cells) < len(head) or not re.match(r"^\d+$", cells[head.index("GPU")]):
-            # a cut last row still says whose it is and what its first cells are
-            if not cells or not re.match(r"^\d+$", cells[0]) or head[0] != "GPU":
-                continue
-        row = dict(zip(head, cells))
+        # a cut last row still says whose it is and what its first cells are
+        at = head.index("GPU")
+        if len(cells) <= at or not cells[at].isdigit() or (len(cells) < len(head) and at > 0):
+            continue
+        row = dict(zip(head, cells, strict=False))
         index = int(row["GPU"])
         gpus.mention(index)
         for column, cell in row.items():
@@ -255,7 +273,9 @@ def _csv(rows: list[str], gpus: Gpus) -> None:
         cells = next(csv.reader([line]), [])
         if not cells or not cells[0].isdigit():
             continue
-        for key, content in list(zip(head, cells))[1:]:
-            section = {"edge": "temperature", "hotspot": "temperature", "socket_power": "power", "size": "vram"}.get(key)
+        for key, content in list(zip(head, cells, strict=False))[1:]:
+            section = {"edge": "temperature", "hotspot": "temperature", "socket_power": "power", "size": "vram"}.get(
+                key
+            )
             _reading(gpus, int(cells[0]), (section, key) if section else (key,), content)
         gpus.mention(int(cells[0]))

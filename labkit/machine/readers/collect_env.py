@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -20,7 +21,9 @@ _JOINED = re.compile(
     r"GPU models and configuration|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|Is XPU available|"
     r"Is XNNPACK available): "
 )
-_MARKERS = re.compile(r"^\s*Collecting environment information|ROCM used to build PyTorch:|CUDA used to build PyTorch:|^\s*PyTorch version:|collect_env")
+_MARKERS = re.compile(
+    r"^\s*Collecting environment information|ROCM used to build PyTorch:|CUDA used to build PyTorch:|^\s*PyTorch version:|collect_env"
+)
 
 
 def is_collect_env(text: str) -> bool:
@@ -91,8 +94,12 @@ def read(text: str) -> dict[str, Any]:
 
 def _split_joined(line: str) -> list[str]:
     """A terminal's padding can join two lines of the report: cut before each known label that follows blanks."""
-    cuts = [match.start() for match in _JOINED.finditer(line) if match.start() and line[match.start() - 2 : match.start()] == "  "]
+    cuts = [
+        match.start()
+        for match in _JOINED.finditer(line)
+        if match.start() and line[match.start() - 2 : match.start()] == "  "
+    ]
     if not cuts or not line[: cuts[0]].strip():
         return [line]
     edges = [0, *cuts, len(line)]
-    return [line[a:b] for a, b in zip(edges, edges[1:])]
+    return [line[a:b] for a, b in itertools.pairwise(edges)]

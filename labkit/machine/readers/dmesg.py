@@ -16,7 +16,7 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("kfd-unsupported-device", r"is missing in supported_devices|not supported in kfd"),
         ("dkms-mismatch", r"amdgpu: (?:Unknown symbol|disagrees about version of symbol)|amdkcl: (?:Unknown symbol|disagrees about)"),
         ("secure-boot", r"Key was rejected by service|Loading of (?:unsigned )?module.*(?:unavailable key|is rejected)"),
-        ("gpu-init-failed", r"Fatal error during GPU init|amdgpu\b.*probe (?:of|with driver) .*failed with error|probe of \S+ failed with error -\d+.*amdgpu"),
+        ("gpu-init-failed", r"Fatal error during GPU init|amdgpu\b.*probe (?:of|with driver) .*failed with error"),
         ("mes-firmware-hang", r"MES (?:failed to respon|might be in unrecoverable state|ring buffer is full)"),
         ("gpu-reset", r"GPU reset(?:\(\d+\))? begin|GPU mode[12]? ?reset|\bMODE[12] reset|kick off gpu reset|\bring \S+ timeout"),
         ("ras-errors", r"correctable hardware errors? detected|poison is|Saved bad pages|Accelerator Check Architecture"),

@@ -49,16 +49,17 @@ def unknown(reason: str) -> dict[str, Any]:
 
 def read_text(text: str) -> dict[str, Any]:
     """Facts of any text of a known kind, else ``{"kind": "unknown", "reason": …}``. Never raises."""
-    if not text.strip():
-        return unknown("the text is empty")
     text = clean(text[:LARGEST_TEXT])
+    start = text.lstrip()[:2]
+    if not start:
+        return unknown("the text is empty")
     if '"card' in text or '"gpu"' in text:
         found = embedded_json(text)
         if rocm_smi.is_card_json(found):
             return rocm_smi.read(text)
         if found is not None and amd_smi.is_gpu_json(found):
             return amd_smi.read(text)
-    if text.lstrip()[:1] in "{[" and embedded_json(text) is None and text.lstrip()[1:2] in '"{[ \n\r\t':
+    if start[0] in "{[" and (start[1:] in '"{[' or start[1:].isspace()) and embedded_json(text) is None:
         return unknown("it begins like JSON and does not parse: cut off, or with parts left out")
     present = [kind for kind in KINDS if kind.is_there(text)]
     if not present:

@@ -18,7 +18,13 @@ _HEX = re.compile(r"^0x[0-9a-f]+$", re.I)
 
 def begins(line: str) -> bool:
     """Whether only rocm-smi prints such a line."""
-    return bool(_BANNER.search(line) or _LINE.match(line) or _NOT_LOADED.search(line) or _NO_DATA.search(line) or _is_table_head(line))
+    return bool(
+        _BANNER.search(line)
+        or _LINE.match(line)
+        or _NOT_LOADED.search(line)
+        or _NO_DATA.search(line)
+        or _is_table_head(line)
+    )
 
 
 def is_card_json(found: Any) -> bool:
@@ -94,8 +100,11 @@ _COLUMNS = (
 
 def _is_table_head(line: str) -> bool:
     words = line.split()
-    return bool(words) and words[0].lstrip("|").strip() in ("GPU", "Device", "DID") and any(w.startswith("Temp") for w in words) and (
-        "GPU%" in words or "VRAM%" in words
+    return (
+        bool(words)
+        and words[0].lstrip("|").strip() in ("GPU", "Device", "DID")
+        and any(w.startswith("Temp") for w in words)
+        and ("GPU%" in words or "VRAM%" in words)
     )
 
 

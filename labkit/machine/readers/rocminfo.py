@@ -133,7 +133,9 @@ def read(text: str) -> dict[str, Any]:
     return {"kind": "rocminfo", "driver": "wsl" if wsl else driver, "problem": problem, "agents": found}
 
 
-def _field(key: str, content: str | None, current: _Agent | None, agents: list[_Agent], system_part: bool) -> _Agent | None:
+def _field(
+    key: str, content: str | None, current: _Agent | None, agents: list[_Agent], system_part: bool
+) -> _Agent | None:
     """Takes one 'Key: value' line; returns the agent that the next line belongs to."""
 
     def started() -> _Agent:
@@ -156,7 +158,12 @@ def _field(key: str, content: str | None, current: _Agent | None, agents: list[_
             if current is not None and current.isa is None and isa.group(1).startswith("gfx"):
                 current.isa = isa.group(1)
             return current
-        if current is None or current.name is not None or current.section != "agent" or current.marketing_name is not None:
+        if (
+            current is None
+            or current.name is not None
+            or current.section != "agent"
+            or current.marketing_name is not None
+        ):
             if current is not None and current.section == "isa":
                 return current  # an unknown spelling of an ISA name; agents begin with a heading
             agents.append(_Agent())

@@ -13,7 +13,9 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@
 _QUOTE = re.compile(r"^(?:[ \t]?>)+[ \t]?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # rich and box-drawing frames that newer tools print around a table
-_FRAME = str.maketrans({"│": "|", "┃": "|", "║": "|", "─": "-", "━": "-", "═": "=", "\u00a0": " ", "\u200b": "", "\ufeff": ""})
+_FRAME = str.maketrans(
+    {"│": "|", "┃": "|", "║": "|", "─": "-", "━": "-", "═": "=", "\u00a0": " ", "\u200b": "", "\ufeff": ""}
+)
 
 
 def clean(text: str) -> str:
@@ -68,7 +70,16 @@ def number(text: object) -> float | None:
     return float(match.group()) if match else None
 
 
-_UNITS = {"B": 1, "KB": 1 << 10, "KIB": 1 << 10, "MB": 1 << 20, "MIB": 1 << 20, "GB": 1 << 30, "GIB": 1 << 30, "TB": 1 << 40}
+_UNITS = {
+    "B": 1,
+    "KB": 1 << 10,
+    "KIB": 1 << 10,
+    "MB": 1 << 20,
+    "MIB": 1 << 20,
+    "GB": 1 << 30,
+    "GIB": 1 << 30,
+    "TB": 1 << 40,
+}
 
 
 def size(text: object, unit: str | None = None) -> int | None:
