@@ -1,0 +1,166 @@
+"""What a run of the course leaves behind: report.json for programs and a table for people.
+
+Neither holds a host name, a user name or a path, so both can be published as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from labkit import __version__
+from labkit.course import files
+
+SCHEMA = "rocm-labs-report"
+SCHEMA_VERSION = 1
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class LessonError:
+    """Why a lesson failed.
+
+    ``kind`` is one of: cell, timeout, dead kernel, pending, no cell, no time, parameter, notebook, kernel, stopped.
+    ``cell`` counts all cells of the committed notebook from 1; None where no cell is to blame.
+    """
+
+    kind: str
+    message: str
+    cell: int | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class LessonResult:
+    """What executing one lesson gave.
+
+    ``seconds`` is wall time with the start of the kernel; ``cells`` counts the code cells that completed, of
+    ``cells_total`` that hold code; ``peak_memory_bytes`` is the largest resident memory seen of the kernel and its
+    child processes together, sampled five times a second (None where it could not be read).
+    """
+
+    id: str
+    name: str
+    title: str
+    status: str
+    seconds: float
+    cells: int
+    cells_total: int
+    peak_memory_bytes: int | None
+    checks_passed: int
+    checks_todo: int
+    error: LessonError | None = None
+
+    @property
+    def passed(self) -> bool:
+        return self.status == "passed"
+
+
+def as_json(results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime) -> dict[str, Any]:
+    """The report as plain values.
+
+    Args:
+        results: one for each lesson that was asked for, in the order of the course.
+        machine: what ``machine_facts`` gave.
+        started: when the run began, with its time zone.
+    """
+    lessons = []
+    for result in results:
+        row = asdict(result)
+        row["seconds"] = round(result.seconds, 2)
+        row["checks"] = {"passed": row.pop("checks_passed"), "todo": row.pop("checks_todo")}
+        lessons.append(row)
+    return {
+        "schema": SCHEMA, "version": SCHEMA_VERSION, "labkit": __version__, "profile": profile,
+        "started": started.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "status": "passed" if results and all(result.passed for result in results) else "failed",
+        "machine": machine, "lessons": lessons,
+    }
+
+
+def as_text(results: Sequence[LessonResult], profile: str) -> str:
+    """The table: lesson, cells, seconds, peak memory, checks passed, result; then one paragraph for each failure."""
+    rows = [("lesson", "cells", "seconds", "peak memory", "checks", "result")]
+    for result in results:
+        checks = result.checks_passed + result.checks_todo
+        rows.append((
+            f"{result.id} {result.title}", f"{result.cells}/{result.cells_total}", f"{result.seconds:.1f}",
+            "-" if result.peak_memory_bytes is None else f"{result.peak_memory_bytes / 2**20:.0f} MiB",
+            f"{result.checks_passed}/{checks}" if checks else "-",
+            "passed" if result.passed else f"FAILED ({result.error.kind})" if result.error else "FAILED"))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:5], widths[1:5], strict=True)), row[5]]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "-" * max(map(len, lines)))
+    failed = [result for result in results if not result.passed]
+    lines.append("")
+    if failed:
+        for result in failed:
+            lines += [f"{result.id} {result.title}: {result.error.message if result.error else 'failed.'}", ""]
+        lines.append(f"{len(failed)} of {len(results)} lessons failed ({profile} profile).")
+    else:
+        lines.append(f"All {len(results)} lessons ran ({profile} profile, {sum(r.seconds for r in results):.0f} s)."
+                     if len(results) > 1 else f"The lesson ran ({profile} profile).")
+    if any(result.checks_todo for result in results):
+        lines.append("Checks that are not passed belong to exercises: they wait for the learner, and fail nothing.")
+    return "\n".join(lines)
+
+
+def write(folder: Path, results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime) -> None:
+    """Writes report.json and report.txt into ``folder``.
+
+    Raises:
+        LabkitError: they cannot be written.
+    """
+    content = json.dumps(as_json(results, profile, machine, started), indent=2, ensure_ascii=False)
+    files.write_text(folder / "report.json", content + "\n")
+    files.write_text(folder / "report.txt", as_text(results, profile) + "\n")
+
+
+def machine_facts(timeout_s: float = 120) -> dict[str, Any]:
+    """Facts of the system, torch and its device that a report needs to be understood elsewhere.
+
+    torch is asked in a process of its own, so that a build that crashes costs the report one line and not the run.
+    """
+    facts: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine(),
+                             "python": platform.python_version(), "torch": None}
+    try:
+        answer = subprocess.run([sys.executable, "-c", "from labkit.course import report; report.print_torch_facts()"], cwd=_ROOT,
+                                stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False, encoding="utf-8", errors="replace")
+    except subprocess.TimeoutExpired:
+        facts["torch_error"] = f"torch gave no answer within {timeout_s:.0f} s."
+        return facts
+    except OSError as error:
+        facts["torch_error"] = f"No second Python could be started: {error.strerror}."
+        return facts
+    try:
+        facts["torch"] = json.loads(answer.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        facts["torch_error"] = f"The process that imports torch ended with status {answer.returncode}."
+    return facts
+
+
+def print_torch_facts() -> None:
+    """Prints torch's facts as one line of JSON (run by ``machine_facts`` in a process of its own)."""
+    import torch
+
+    from labkit import devices
+
+    build = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
+    facts: dict[str, Any] = {"version": torch.__version__, "build": build, "hip": torch.version.hip, "cuda": torch.version.cuda,
+                             "threads": torch.get_num_threads(), "device": None, "product": None, "gfx": None, "memory_bytes": None}
+    device = devices.device()
+    facts["device"] = str(device)
+    if device.type == "cuda":
+        properties: Any = torch.cuda.get_device_properties(device)
+        facts.update(product=properties.name, memory_bytes=properties.total_memory, gfx=getattr(properties, "gcnArchName", None))
+    print(json.dumps(facts))
