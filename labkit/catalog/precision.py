@@ -12,12 +12,16 @@ from labkit.catalog.gfx import target
 CHECKED = "2026-11-30"
 DTYPES = ("float32", "tf32", "bfloat16", "float16", "fp8")
 
-BF16_CHECK = ("torch.cuda.is_bf16_supported() returns True on every ROCm build, also on RDNA 2 cards that have no native "
-              "bfloat16: read in torch 2.14.1's torch/cuda/__init__.py. Decide by the gfx target.")
+BF16_CHECK = (
+    "torch.cuda.is_bf16_supported() returns True on every ROCm build, also on RDNA 2 cards that have no native bfloat16: "
+    "read in torch 2.14.1's torch/cuda/__init__.py. Decide by the gfx target."
+)
 
 _GPUOPEN = "gpuopen.com/learn/using_matrix_core_amd_rdna4 (operations per clock and compute unit)"
 _PRECISION = "ROCm docs/reference/precision-support.rst"
 _TORCH_TF32 = "torch 2.14.1 torch/cuda/__init__.py (is_tf32_supported) and PyTorch docs/source/notes/hip.rst"
+_CDNA = "ROCm docs/conceptual/gpu-arch/mi100.md, mi250.md, mi300.md"
+_TABLE = "labkit/catalog/gfx.json"
 _GENERAL = "general knowledge, not looked up"
 
 
@@ -62,7 +66,7 @@ def native_dtypes(gfx: str | None) -> tuple[str, ...]:
     return tuple(dtype for dtype, support in dtype_support(gfx).items() if support.native)
 
 
-_UNKNOWN = ("unknown", "The target is not in labkit's table.", "labkit/catalog/gfx.json")
+_UNKNOWN = ("unknown", "The target is not in labkit's table.", _TABLE)
 
 
 def _tf32(gfx: str) -> tuple[str, str, str]:
@@ -81,23 +85,23 @@ def _bfloat16(gfx: str) -> tuple[str, str, str]:
     if gfx == "gfx908":
         return "native", "Native, at half the float16 rate.", "ROCm docs/conceptual/gpu-arch/mi100.md"
     if gfx in ("gfx90a", "gfx942", "gfx950"):
-        return "native", "The matrix cores compute bfloat16 at the float16 rate.", "ROCm docs/conceptual/gpu-arch/mi250.md, mi300.md"
+        return "native", "The matrix cores compute bfloat16 at the float16 rate.", _CDNA
     if gfx == "gfx1250":
-        return "native", "Listed with bfloat16 matrix operations; an announced part that nobody measured here.", "labkit/catalog/gfx.json"
+        return "native", "Listed with bfloat16 matrix operations; an announced part, not measured here.", _TABLE
     if gfx.startswith(("gfx11", "gfx12")):
         return "native", "WMMA instructions compute bfloat16 at the float16 rate.", _GPUOPEN
     if gfx.startswith("gfx103"):
-        return "emulated", "RDNA 2 has no bfloat16 instructions: PyTorch converts to float32 and back. Use float16.", _GPUOPEN
-    return "emulated", "No bfloat16 matrix instructions: PyTorch converts to float32 and back. Use float16.", "labkit/catalog/gfx.json"
+        return "emulated", "RDNA 2 has no bfloat16 arithmetic: PyTorch converts to float32 and back. Use float16.", _GPUOPEN
+    return "emulated", "No bfloat16 arithmetic: PyTorch converts to float32 and back. Use float16.", _TABLE
 
 
 def _float16(gfx: str) -> tuple[str, str, str]:
     if not gfx:
         return _UNKNOWN
     if gfx in ("gfx908", "gfx90a", "gfx942", "gfx950"):
-        return "native", "The matrix cores compute float16.", "ROCm docs/conceptual/gpu-arch/mi100.md, mi250.md, mi300.md"
+        return "native", "The matrix cores compute float16.", _CDNA
     if gfx == "gfx1250":
-        return "native", "Expected from its predecessors; an announced part that nobody measured here.", _GENERAL
+        return "native", "Expected from its predecessors; an announced part, not measured here.", _GENERAL
     if gfx.startswith(("gfx11", "gfx12")):
         return "native", "WMMA instructions compute float16.", _GPUOPEN
     if gfx.startswith("gfx103"):

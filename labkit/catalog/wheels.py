@@ -58,7 +58,8 @@ TORCH_INDEXES: tuple[TorchIndexes, ...] = (
     TorchIndexes("2.11", ("rocm7.1", "rocm7.2"), True, _MATRIX + "0cd5e78a1"),
     TorchIndexes("2.12", ("rocm7.1", "rocm7.2"), True, _MATRIX + "626d4e708"),
     TorchIndexes("2.13", ("rocm7.1", "rocm7.2"), True, _MATRIX + "6d36e31f4"),
-    TorchIndexes("2.14", ("rocm7.2", "rocm7.14"), False, _MATRIX + "00fa5780c (candidates of 2026-08-11; the final list was not seen)"),
+    TorchIndexes("2.14", ("rocm7.2", "rocm7.14"), False,
+                 _MATRIX + "00fa5780c (candidates of 2026-08-11; the final list was not seen)"),
     TorchIndexes("2.15", (), False, "not established"),
 )
 
@@ -71,7 +72,8 @@ def indexes_for(torch: str) -> tuple[str, ...]:
 
 def usable_rocm_indexes() -> tuple[str, ...]:
     """The indexes that are established for a torch that the course accepts, best first."""
-    usable = {index for row in TORCH_INDEXES if row.established and (2, 10) <= _version(row.torch) < (2, 15) for index in row.indexes}
+    fitting = [row for row in TORCH_INDEXES if row.established and (2, 10) <= _version(row.torch) < (2, 15)]
+    usable = {index for row in fitting for index in row.indexes}
     return tuple(sorted(usable, key=lambda name: (name != PREFERRED_ROCM, [-part for part in _version(name[4:])])))
 
 
@@ -104,10 +106,10 @@ CHANNELS: dict[str, Channel] = {
     "amd": Channel(
         "AMD's wheels for ROCm 10", AMD_INDEX, ("linux", "windows"), ("x86_64",), (10, 14),
         "One extra per target, device-gfx..., brings its kernels; without it the first kernel fails. "
-        "Packages that the index lacks answer 403: only the torch family comes from it. Python 3.10 is not named on the "
-        "page for ROCm 10.0.0 itself.",
-        "ROCm documentation source, PyTorch install page for ROCm 10.0.0; astral-sh/uv#21683; ultralytics/ultralytics#24137; "
-        "Python versions: TheRock docs/packaging/legacy_per_family_releases.md"),
+        "Packages that the index lacks answer 403: only the torch family comes from it. "
+        "Python 3.10 is not named on the page for ROCm 10.0.0 itself.",
+        "ROCm documentation source, PyTorch install page for ROCm 10.0.0; astral-sh/uv#21683; "
+        "ultralytics/ultralytics#24137; Python versions: TheRock docs/packaging/legacy_per_family_releases.md"),
     "amd-multi-arch": Channel(
         "AMD's multi-arch wheels for ROCm 7.14", AMD_MULTI_ARCH_INDEX, ("linux", "windows"), ("x86_64",), (10, 14),
         "One extra per target, as above; all targets but gfx900 and gfx906.",
@@ -130,11 +132,15 @@ class Size:
 
 
 _GB = 10**9
-_AMD_SIZE = "ultralytics/ultralytics#24137 (gfx950 2.1 and 6.2 GB, gfx1201 1.8 and 5.8 GB, gfx1151 1.6 and 5.7 GB; device-all 10 and 19 GB)"
+_AMD_SIZE = (
+    "ultralytics/ultralytics#24137, download and installed: gfx950 2.1 and 6.2 GB, gfx1201 1.8 and 5.8 GB, "
+    "gfx1151 1.6 and 5.7 GB; device-all 10 and 19 GB"
+)
 
 SIZES: dict[str, Size] = {
     "default-linux": Size(3 * _GB, 5_500_000_000, "measured on 2026-11-30, torch 2.14.1, Linux x86_64 (CUDA build)"),
-    "pytorch-cpu": Size(None, 1_300_000_000, "measured on 2026-11-30: installed, with everything else that the course needs; download not established"),
+    "pytorch-cpu": Size(None, 1_300_000_000, "measured on 2026-11-30: installed, together with everything else that the "
+                                             "course needs; download not established"),
     "pytorch-rocm": Size(None, None, "not established"),
     "amd": Size(2_100_000_000, 6_200_000_000, _AMD_SIZE + ": the largest of the three"),
     "amd-all": Size(10 * _GB, 19 * _GB, _AMD_SIZE),
@@ -153,8 +159,31 @@ def amd_targets(system: str) -> tuple[str, ...]:
     return ()
 
 
+# Not on AMD's page, but installed from AMD's ROCm 10 index by others: images (Linux), and a gfx1032 card on Windows.
+AMD_SEEN_ELSEWHERE = (
+    "gfx1010", "gfx1011", "gfx1012", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx1250",
+)
+
+
+def amd_carries(gfx: str, system: str) -> str:
+    """Whether AMD's wheels fit a target on ``'linux'`` or ``'windows'``: 'listed', 'seen' (elsewhere) or '' (no).
+
+    gfx900 and gfx906 have build rows, but no torch wheels in AMD's stable indexes (easydiffusion/torchruntime#34,
+    ROCm/TheRock#5358), and Instinct parts do not exist for Windows.
+    """
+    from labkit.catalog.gfx import target
+
+    row = target(gfx)
+    if row is None:
+        return ""
+    if gfx in amd_targets(system):
+        return "listed"
+    supported = row.linux if system == "linux" else row.windows
+    return "seen" if gfx in AMD_SEEN_ELSEWHERE and "not supported" not in supported else ""
+
+
 def kind_of(url: str) -> str | None:
-    """What an address says about its wheels: 'rocm7.2' and the like, 'cpu', 'cuda', 'amd', 'amd-multi-arch', or None."""
+    """What an address says about its wheels: 'rocm7.2' or the like, 'cpu', 'cuda', 'amd', 'amd-multi-arch', or None."""
     path = url.lower().rstrip("/")
     if "whl-next" in path:
         return "amd"
