@@ -1,0 +1,126 @@
+"""Choose a device, describe it, and prove with real kernels that it works.
+
+``device()`` is what lessons call. ``describe()`` is the card of this machine, ``smoke_test()`` the proof behind it. All
+decisions are pure functions of plain facts (``choose``, ``card``), so simulated machines get the same answers from the
+same code. torch is imported only inside functions: where it is broken, a sentence says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from labkit.devices import facts as _facts
+from labkit.devices import smoke as _smoke
+from labkit.devices import symptoms as _symptoms
+from labkit.devices.cards import Card, Row, card
+from labkit.devices.choice import Choice, choose
+from labkit.devices.facts import best_device, build_of, has_kernels
+from labkit.devices.native import Dtype, dtypes
+from labkit.devices.smoke import KernelResult, SmokeTest
+from labkit.errors import LabkitError
+
+if TYPE_CHECKING:
+    import torch
+
+    from labkit.machine.facts import Machine
+
+__all__ = ["Card", "Choice", "Dtype", "KernelResult", "Row", "SmokeTest", "best_device", "build_of", "card", "choose",
+           "describe", "device", "dtypes", "has_kernels", "smoke_test"]
+
+
+def _import_torch() -> Any:
+    try:
+        import torch
+    except Exception as error:  # ImportError, OSError of a missing library, and what a half-installed wheel throws
+        problem, remedy = _symptoms.explain_import(type(error).__name__, str(error))
+        raise LabkitError(f"{problem[0].upper()}{problem[1:]}.", remedy) from error
+    return torch
+
+
+@lru_cache(maxsize=1)
+def _facts_here() -> Mapping[str, Any]:
+    return _facts.torch_facts(_import_torch())
+
+
+@lru_cache(maxsize=8)
+def _first_kernel(device: str) -> str:
+    """Runs one tiny kernel in this process; the error text, or '' when the result is right."""
+    torch = _import_torch()
+    try:
+        total = float(torch.arange(8.0, device=device).mul(2).sum().item())
+    except RuntimeError as error:
+        return str(error).strip() or type(error).__name__
+    return "" if total == 56.0 else f"a sum that must be 56 came out as {total}"
+
+
+_told: set[str] = set()
+_tested: dict[str, SmokeTest] = {}
+
+
+def device() -> torch.device:
+    """The device to use, as torch.device: the best GPU that works here, else the CPU.
+
+    LABKIT_DEVICE (cpu, cuda, cuda:1, mps) overrides the choice. A GPU always comes with its number ('cuda:0'), so that
+    ``tensor.device == labkit.device()`` holds; where that is not GPU 0 it is made torch's current device. When a GPU is
+    there but cannot be used, a sentence is printed, once. Raises LabkitError where torch cannot be imported or
+    LABKIT_DEVICE cannot be obeyed.
+    """
+    torch = _import_torch()
+    override = os.environ.get("LABKIT_DEVICE", "")
+    choice = choose(_facts_here(), override, _tested.get("here"))
+    if choice.device.startswith("cuda") and not override.strip():
+        error = _first_kernel(choice.device)
+        if error:
+            cause, remedy = _symptoms.explain(error, _facts_here(), choice.device)
+            why = cause or " ".join(error.split())[:160]
+            choice = Choice("cpu", f"The first kernel on {_facts.gpu_facts(_facts_here(), choice.device).get('name')} failed ({why}), "
+                                   f"so labkit uses the CPU.{f' What to do: {remedy}.' if remedy else ''}")
+    if choice.sentence and choice.sentence not in _told:
+        _told.add(choice.sentence)
+        print(choice.sentence)
+    if choice.device.startswith("cuda"):
+        index = int(choice.device.partition(":")[2])
+        if index != torch.cuda.current_device():
+            torch.cuda.set_device(index)
+    return torch.device(choice.device)
+
+
+def smoke_test(timeout_s: float = 120.0, *, again: bool = False) -> SmokeTest:
+    """Matrix product, convolution and copy in three dtypes against float64, in a process of their own.
+
+    Never raises: an error, a wrong number, a crash or a hang (longer than ``timeout_s`` seconds) is part of the result.
+    It tests the device that LABKIT_DEVICE names, else the best GPU, else the CPU. The result is kept for this process
+    (``again=True`` repeats it).
+    """
+    if again or "here" not in _tested:
+        override = os.environ.get("LABKIT_DEVICE", "").strip().lower()
+        known = override.partition(":")[0] in ("cpu", "mps") or override.startswith("cuda:")
+        _tested["here"] = _smoke.run(override if known else "auto", timeout_s)
+    return _tested["here"]
+
+
+def _torch_only(timeout_s: float = 120.0) -> SmokeTest:
+    """What torch says of itself, asked in a process of its own without running a kernel (``.facts``, ``.problem``)."""
+    return _tested.get("here") or _smoke.run("none", timeout_s)
+
+
+def describe(*, smoke: bool = True, timeout_s: float = 120.0) -> Card:
+    """The card of this machine. Everything about torch is asked in one process of its own, so that a crash there becomes
+    a row of the card. ``smoke=False`` runs no kernel. Never raises for a broken torch."""
+    override = os.environ.get("LABKIT_DEVICE", "")
+    test = smoke_test(timeout_s) if smoke else _torch_only(timeout_s)
+    return card(test.facts, smoke=test, machine=_machine_here(), override=override)
+
+
+@lru_cache(maxsize=1)
+def _machine_here() -> Machine | None:
+    from labkit.machine import facts as machine_facts
+    from labkit.machine import snapshot
+
+    try:
+        return machine_facts.machine(snapshot.collect())
+    except Exception:  # the card must come even on a system that nobody foresaw; it then says less
+        return None
