@@ -256,7 +256,7 @@ class LiveCurve:
                 right.legend(loc="lower right")
                 right.set_xlim(0, self.steps * 1.04 or 1)
             elif self.rates:
-                right.plot([s for s, _ in self.rates], [r for _, r in self.rates], color=style.GREEN, marker="o")
+                right.plot([s for s, _ in self.rates], [r for _, r in self.rates], color=style.BROWN, marker="o")
                 right.set_ylim(0, None)
                 right.set_ylabel("pictures per second")
                 right.set_xlabel("step")
