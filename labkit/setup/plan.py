@@ -114,7 +114,7 @@ def _automatic(machine: Machine) -> TorchPlan:
 
 def _route(machine: Machine, gpu: Gpu) -> _Route:
     """What fits one GPU on this system. The order of the questions is the order of what can stop it."""
-    label = _label(gpu)
+    label = gpu.label[:1].upper() + gpu.label[1:] if gpu.gfx is None else gpu.label
     row = target(gpu.gfx)
 
     def no(reason: str) -> _Route:
@@ -276,9 +276,9 @@ def _named_rocm(machine: Machine, name: str) -> TorchPlan:
     if machine.system != "linux" or machine.architecture != "x86_64":
         raise LabkitError(f"PyTorch's own ROCm wheels ({name}) exist for Linux on x86_64 only.",
                           "Leave --torch away: labkit then takes AMD's wheels where there are some.")
-    older = [row.torch for row in wheels.TORCH_INDEXES if name in row.indexes]
-    if older and name not in wheels.usable_rocm_indexes() and all(float(row.split(".")[1]) < 10 for row in older):
-        raise LabkitError(f"The index {name} stops at torch {older[-1]}; the course needs 2.10.",
+    carried = [row.torch for row in wheels.TORCH_INDEXES if name in row.indexes]
+    if carried and all(wheels.version(torch) < (2, 10) for torch in carried):
+        raise LabkitError(f"The index {name} stops at torch {carried[-1]}; the course needs 2.10.",
                           f"Use --torch {wheels.PREFERRED_ROCM}, or leave --torch away.")
     notes = [f"--torch asks for {name}."]
     if name not in wheels.usable_rocm_indexes():
@@ -347,14 +347,8 @@ def _reasons(routes: list[_Route]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(route.reason for route in routes))
 
 
-def _label(gpu: Gpu) -> str:
-    if gpu.name and gpu.gfx:
-        return f"{gpu.name} ({gpu.gfx})"
-    return gpu.name or gpu.gfx or "An AMD GPU"
-
-
 def _names(routes: list[_Route]) -> str:
-    return ", ".join(dict.fromkeys(_label(route.gpu) for route in routes))
+    return ", ".join(dict.fromkeys(route.gpu.label for route in routes))
 
 
 def _add(chosen: TorchPlan, notes: list[str], first: bool = False) -> TorchPlan:
