@@ -8,6 +8,7 @@ same code. torch is imported only inside functions: where it is broken, a senten
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,7 @@ def device() -> torch.device:
     """
     torch = _import_torch()
     override = os.environ.get("LABKIT_DEVICE", "")
-    choice = choose(_facts_here(), override, _tested.get("here"))
+    choice = choose(_facts_here(), override, _tested.get(_wanted()))
     if choice.device.startswith("cuda") and not override.strip():
         error = _first_kernel(choice.device)
         if error:
@@ -95,23 +96,23 @@ def smoke_test(timeout_s: float = 120.0, *, again: bool = False) -> SmokeTest:
     It tests the device that LABKIT_DEVICE names, else the best GPU, else the CPU. The result is kept for this process
     (``again=True`` repeats it).
     """
-    if again or "here" not in _tested:
-        override = os.environ.get("LABKIT_DEVICE", "").strip().lower()
-        known = override.partition(":")[0] in ("cpu", "mps") or override.startswith("cuda:")
-        _tested["here"] = _smoke.run(override if known else "auto", timeout_s)
-    return _tested["here"]
+    which = _wanted()
+    if again or which not in _tested:
+        _tested[which] = _smoke.run(which, timeout_s)
+    return _tested[which]
 
 
-def _torch_only(timeout_s: float = 120.0) -> SmokeTest:
-    """What torch says of itself, asked in a process of its own without running a kernel (``.facts``, ``.problem``)."""
-    return _tested.get("here") or _smoke.run("none", timeout_s)
+def _wanted() -> str:
+    """What the child is to test: the device that LABKIT_DEVICE names, 'auto' where it names none or none that exists."""
+    override = os.environ.get("LABKIT_DEVICE", "").strip().lower()
+    return override if override in ("cpu", "mps") or re.fullmatch(r"cuda:\d+", override) else "auto"
 
 
 def describe(*, smoke: bool = True, timeout_s: float = 120.0) -> Card:
     """The card of this machine. Everything about torch is asked in one process of its own, so that a crash there becomes
     a row of the card. ``smoke=False`` runs no kernel. Never raises for a broken torch."""
     override = os.environ.get("LABKIT_DEVICE", "")
-    test = smoke_test(timeout_s) if smoke else _torch_only(timeout_s)
+    test = smoke_test(timeout_s) if smoke else _tested.get(_wanted()) or _smoke.run("none", timeout_s)
     return card(test.facts, smoke=test, machine=_machine_here(), override=override)
 
 

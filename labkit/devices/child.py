@@ -12,9 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from labkit.devices import facts as _facts
-from labkit.devices.kernels import DTYPES, OPS, check_kernel
-
-MARK = "labkit-smoke "
+from labkit.devices.kernels import DTYPES, MARK, OPS, check_kernel
 
 
 def _say(**message: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+MARK = "labkit-smoke "  # begins every line of the child, whatever libraries print around it
 OPS = ("matmul", "conv", "copy")
 DTYPES = ("float32", "float16", "bfloat16")
 

@@ -20,10 +20,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from labkit.devices.kernels import DTYPES, OPS
+from labkit.devices.kernels import DTYPES, MARK, OPS
 from labkit.devices.symptoms import ANEW, HUNG, explain, explain_import, shorten
 
-MARK = "labkit-smoke "
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
