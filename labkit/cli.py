@@ -24,9 +24,8 @@ def _parser() -> argparse.ArgumentParser:
     group = setup_options.add_argument_group("set-up (done first, and only when something changed)")
     group.add_argument(
         "--torch",
-        default="auto",
         metavar="WHICH",
-        help="auto (default), cpu, cuda, rocm7.2 or the URL of a package index",
+        help="auto, cpu, cuda, rocm7.2 or the URL of a package index (default: what was chosen before, at first auto)",
     )
     group.add_argument("--wheelhouse", metavar="DIR", help="install from this folder of wheels only, without a network")
     group.add_argument(

@@ -1,1 +1,125 @@
-"""A fresh clone becomes a working environment. Standard library only."""
+"""A fresh clone becomes a working environment. Standard library only.
+
+``enter`` is called at the start of every command that needs installed packages. It makes sure that the environment is
+ready and runs the same command line again inside it. When nothing changed it looks at a handful of files and goes
+straight on; the work itself is in ``labkit.setup.prepare``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import LabkitError
+from labkit.setup import environment, requirements
+from labkit.setup.environment import Environment
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCHEMA = 1  # of the stamp; an older one is looked at anew
+_DONE = "LABKIT_SETUP_DONE"  # tells the command that is run again inside that set-up has just been done
+
+
+def enter(needs: str, options: Any, argv: Sequence[str]) -> int | None:
+    """Makes the environment ready for ``needs`` ('course' or 'test') and runs ``argv`` inside it.
+
+    ``options`` may carry torch, wheelhouse, dry_run and recreate. Returns None where this process already runs in the
+    ready environment: go on. Returns an exit status where everything was done (a dry run, or Windows, which cannot
+    replace a process). Raises LabkitError for a foreseeable problem.
+    """
+    try:
+        return _enter(needs, options, argv)
+    except KeyboardInterrupt:
+        print("\nlabkit: stopped by you; the same command goes on where this one stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of this output went away, as in `labkit setup --dry-run | head`
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  (nothing more can be said)
+        return 1
+    except OSError as error:
+        raise _as_sentence(error) from error
+
+
+def _enter(needs: str, options: Any, argv: Sequence[str]) -> int | None:
+    place = environment.locate(ROOT, os.environ)
+    inside = environment.is_inside(place)
+    os.environ["PYTHONPATH"] = _python_path(os.environ, ROOT)  # for everything that is started from here
+    if os.environ.pop(_DONE, "") == str(place.path) and inside:
+        return None
+    dry_run = bool(getattr(options, "dry_run", False))
+    recreate = bool(getattr(options, "recreate", False))
+    choice: str | None = getattr(options, "torch", None)
+    if not dry_run and not recreate and is_ready(place, needs, choice, os.environ, inside=inside):
+        return None if inside else run_inside(place, argv)
+
+    from labkit.setup import prepare
+
+    wheelhouse = getattr(options, "wheelhouse", None)
+    wish = prepare.Wish(
+        needs,
+        choice,
+        os.environ.get("LABKIT_TORCH_INDEX", "").strip() or None,
+        Path(wheelhouse).expanduser().absolute() if wheelhouse else None,
+        recreate,
+    )
+    if dry_run:
+        prepare.show(place, wish)
+        return 0
+    prepare.prepare(place, wish)
+    return run_inside(place, argv)
+
+
+def is_ready(place: Environment, needs: str, choice: str | None, environ: Mapping[str, str], *, inside: bool) -> bool:
+    """Does the stamp of the last complete set-up still fit? Reads a few small files and starts nothing."""
+    stamp = environment.read_stamp(place)
+    if stamp.get("schema") != SCHEMA or not place.has_python:
+        return False
+    if inside and list(sys.version_info[:2]) != stamp.get("python", [])[:2]:
+        return False  # the Python under the environment was replaced by another version
+    index = environ.get("LABKIT_TORCH_INDEX", "").strip()
+    wanted = list(requirements.read(place.root / "pyproject.toml").of(needs))
+    return (
+        stamp.get("requirements", {}).get(needs) == wanted
+        and choice in (None, stamp.get("choice"))
+        and index in ("", stamp.get("index"))
+        and environment.hardware_fingerprint() in stamp.get("hardware", ())
+        and environment.site_mtime_ns(stamp.get("site", "")) == stamp.get("site_mtime_ns")
+    )
+
+
+def run_inside(place: Environment, argv: Sequence[str]) -> int:
+    """Runs this command line again with the environment's Python: the process is replaced, or waited for on Windows."""
+    command = [str(place.python), "-m", "labkit", *argv]
+    environ = {**os.environ, _DONE: str(place.path)}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name != "nt":
+        os.execve(command[0], command, environ)
+    with subprocess.Popen(command, env=environ) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:  # the child got it too, and ends in its own way
+                continue
+
+
+def _python_path(environ: Mapping[str, str], root: Path) -> str:
+    others = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(root)]
+    return os.pathsep.join([str(root), *others])
+
+
+def _as_sentence(error: OSError) -> LabkitError:
+    where = error.filename or "the environment"
+    elsewhere = "set LABKIT_ENV to a folder that you can write to, with room on its disk."
+    if error.errno == errno.ENOSPC:
+        return LabkitError(
+            f"The disk became full while {where} was written.", f"free some space and call again, or {elsewhere}"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return LabkitError(f"labkit may not write {where} ({error.strerror}).", elsewhere)
+    return LabkitError(
+        f"The system refused something during set-up: {error}.", "call the same command again; --recreate starts anew."
+    )

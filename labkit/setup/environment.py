@@ -1,0 +1,291 @@
+"""Where the environment is, whose it is, and what set-up remembers of it.
+
+The environment is ``.venv`` in the repository, or the folder that LABKIT_ENV names. One that labkit makes carries a
+marker, written before anything else; only such a one is ever repaired or deleted. What was found out when it was last
+complete is in a *stamp*, written last: while the stamp still fits, nothing is looked at again.
+
+In an environment that somebody else made (a container image, a class, CI) labkit writes nothing of its own: its stamp
+then lies in the repository's ``.labkit`` folder, or in the user's cache where that is not writable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from labkit.errors import LabkitError
+
+MARKER = "labkit-environment.json"
+LOG = "labkit-setup.log"
+LOCK = "labkit-setup.lock"
+TEMPORARY = "labkit-tmp"
+CONSTRAINTS = "labkit-constraints.txt"
+STAMP = "labkit-stamp.json"
+_PTH = "labkit_course.pth"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A folder that holds, or will hold, a Python with the course's packages. ``root`` is the repository."""
+
+    path: Path
+    root: Path
+    chosen: bool = False  # named by LABKIT_ENV
+
+    @property
+    def made_by_labkit(self) -> bool:
+        return (self.path / MARKER).is_file()
+
+    @property
+    def python(self) -> Path:
+        """The interpreter: the one that is there, or where a new one will be."""
+        return interpreter(self.path, os.name)
+
+    @property
+    def has_python(self) -> bool:
+        return self.python.exists()  # False for a link into a Python that was removed
+
+    @property
+    def is_new(self) -> bool:
+        """Nothing is there yet (a folder with nothing but labkit's lock counts as nothing)."""
+        try:
+            return all(entry.name in (LOCK, LOG) for entry in self.path.iterdir())
+        except FileNotFoundError:
+            return True
+
+    @property
+    def notes(self) -> Path:
+        """The folder for labkit's own files: in the environment if it is labkit's, else beside the course."""
+        if self.made_by_labkit or self.is_new:
+            return self.path
+        key = hashlib.sha256(str(self.path).encode()).hexdigest()[:12]
+        place = self.root / ".labkit"
+        if not os.access(place if place.is_dir() else self.root, os.W_OK):
+            place = _user_cache()
+        return place / f"setup-{key}"
+
+
+def locate(root: Path, environ: Mapping[str, str]) -> Environment:
+    """``.venv`` in the repository, or what LABKIT_ENV names; raises LabkitError where that cannot be one."""
+    named = environ.get("LABKIT_ENV", "").strip()
+    if not named:
+        return Environment(root / ".venv", root)
+    path = Path(named).expanduser().absolute()
+    environment = Environment(path, root, chosen=True)
+    if path.exists() and not path.is_dir():
+        raise LabkitError(
+            f"LABKIT_ENV names {path}, which is a file.", "name the folder of an environment, or a new folder."
+        )
+    if not environment.is_new and not environment.made_by_labkit and not environment.has_python:
+        raise LabkitError(
+            f"LABKIT_ENV names {path}, which has files in it but no Python.",
+            "name the folder of an environment, or a folder that does not exist yet.",
+        )
+    return environment
+
+
+def interpreter(prefix: Path, os_name: str) -> Path:
+    """The Python of a virtual environment or a conda prefix, on POSIX or on Windows (``os_name`` 'nt')."""
+    candidates = (
+        [prefix / "Scripts" / "python.exe", prefix / "python.exe"]
+        if os_name == "nt"
+        else [prefix / "bin" / "python", prefix / "bin" / "python3"]
+    )
+    return next((path for path in candidates if path.exists()), candidates[0])
+
+
+def is_inside(environment: Environment) -> bool:
+    """Does this very process run in the environment?"""
+    return Path(sys.prefix).resolve() == environment.path.resolve()
+
+
+def base_python() -> str:
+    """The Python to make an environment with: the one under the current environment, if this is one."""
+    return getattr(sys, "_base_executable", None) or sys.executable
+
+
+def mark(environment: Environment) -> None:
+    """Makes the folder labkit's own, before anything is put into it."""
+    environment.path.mkdir(parents=True, exist_ok=True)
+    write_json(environment.path / MARKER, {"made_by": "labkit", "python": list(sys.version_info[:3])})
+
+
+def clear(environment: Environment) -> None:
+    """Deletes what is in an environment that labkit made; keeps its marker, log and lock."""
+    if not environment.made_by_labkit:
+        raise LabkitError(
+            f"{environment.path} was not made by labkit, so labkit does not delete it.",
+            "delete it yourself if you want that, or name another folder in LABKIT_ENV.",
+        )
+    for entry in environment.path.iterdir():
+        if entry.name in (MARKER, LOG, LOCK):
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def make_importable(site: Path, root: Path) -> None:
+    """Lets the environment's Python import labkit from the repository, by one line in a .pth file.
+
+    Not ``pip install -e``: that would build the package, which fetches a build backend from the index (a folder of
+    wheels without a network has none), takes seconds, and writes into the repository. The path is written as an
+    escaped literal because a .pth file is read in the system's own encoding before Python 3.13.
+    """
+    line = f"import sys; sys.path.append({str(root)!a})\n"
+    path = site / _PTH
+    if not path.exists() or path.read_text(encoding="ascii", errors="replace") != line:
+        write_text(path, line)
+
+
+def read_stamp(environment: Environment) -> dict[str, Any]:
+    """What is remembered; empty where there is nothing or it cannot be read."""
+    try:
+        value = json.loads((environment.notes / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def write_stamp(environment: Environment, stamp: Mapping[str, Any]) -> None:
+    """Remembers; where nothing can be written (a read-only machine), the next call looks again."""
+    path = environment.notes / STAMP
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, stamp)
+    except OSError:
+        if environment.made_by_labkit:
+            raise
+
+
+def site_mtime_ns(site: str) -> int:
+    """Changes when a package is installed into or removed from ``site`` by anyone; 0 where it is gone."""
+    try:
+        return Path(site).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=True) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Whole or not at all: to a temporary name, then renamed."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(environment: Environment, say: Callable[[str], None]) -> Iterator[int | None]:
+    """One set-up at a time: waits for another one, and says so once. Gives the lock's file descriptor.
+
+    The lock is the operating system's, on an open file, so it cannot go stale: it ends with the process that holds it.
+    pip is started with the descriptor, so a pip that outlives a killed set-up still counts. The file holds the process
+    number for the sentence. Where the folder cannot be written there is nothing to protect: gives None.
+    """
+    path = environment.notes / LOCK
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+    except OSError:
+        if environment.is_new or environment.made_by_labkit:
+            raise
+        yield None
+        return
+    with file:
+        told = False
+        while not _try_lock(file):
+            if not told:
+                file.seek(0)
+                say(
+                    f"Another set-up (process {file.read().strip() or 'unknown'}) is at work in {environment.path}; "
+                    "waiting for it. Ctrl-C stops waiting."
+                )
+                told = True
+            time.sleep(0.3)
+        file.seek(0)
+        file.truncate()
+        file.write(str(os.getpid()))
+        file.flush()
+        yield file.fileno()
+
+
+def _try_lock(file: IO[str]) -> bool:
+    if os.name == "nt":
+        import msvcrt
+
+        file.seek(1 << 20)  # a byte beyond the text: the number stays readable for the one that waits
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # some network file systems have no locks; going on is better than never starting
+    return True
+
+
+def _user_cache() -> Path:
+    base = os.environ.get("LABKIT_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(base) / "labkit" if base else Path.home() / ".cache" / "labkit"
+
+
+def hardware_fingerprint(system: str = sys.platform, sys_root: Path = Path("/sys"), dev: Path = Path("/dev")) -> str:
+    """A few cheap facts that change when a GPU comes or goes (milliseconds: no command is run)."""
+    facts = [os.environ.get("ROCM_BOOTSTRAP_FORCE_GFX_ARCH", "")]
+    if system.startswith("linux"):
+        for properties in sorted(sys_root.glob("class/kfd/kfd/topology/nodes/*/properties")):
+            facts += [line for line in _read(properties).splitlines() if line.startswith("gfx_target_version ")]
+        facts += [
+            f"{_read(card / 'vendor').strip()}:{_read(card / 'device').strip()}"
+            for card in sorted(sys_root.glob("class/drm/card[0-9]/device"))
+        ]
+        facts += [name for name in ("kfd", "dxg", "nvidiactl") if (dev / name).exists()]
+    elif system == "win32":
+        facts += _windows_adapters()
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _windows_adapters() -> list[str]:
+    """Names of the display adapters, from the registry's display class."""
+    if sys.platform != "win32":
+        return []
+    import winreg
+
+    names = []
+    display = r"SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
+    for index in range(16):
+        try:
+            with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, rf"{display}\{index:04d}") as key:
+                names.append(str(winreg.QueryValueEx(key, "DriverDesc")[0]))
+        except OSError:
+            continue
+    return names
