@@ -125,11 +125,18 @@ def _plain_ticks(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def parts(names: Sequence[str], shares: Mapping[str, Sequence[float]], unit: str = "", *, title: str = "") -> Picture:
+def parts(
+    names: Sequence[str],
+    shares: Mapping[str, Sequence[float]],
+    unit: str = "",
+    *,
+    spread: Sequence[tuple[float, float]] | None = None,
+    title: str = "",
+) -> Picture:
     """One stacked bar per name: what a whole is made of.
 
     shares: part -> one amount (0 or more) per name. Amounts too small for their label are named in the text form.
-    ``values`` is an array [parts, names].
+    spread: (low, high) of each whole, drawn as a whisker at its end. ``values`` is an array [parts, names].
     """
     import numpy as np
 
@@ -138,6 +145,10 @@ def parts(names: Sequence[str], shares: Mapping[str, Sequence[float]], unit: str
         raise LabkitError(
             "parts() needs one amount, not negative, per part and name.", "Pass {part: [amount for each name]}."
         )
+    totals = values.sum(axis=0)
+    ends = np.array(spread, dtype=float).reshape(-1, 2) if spread is not None else None
+    if ends is not None and len(ends) != len(names):
+        raise LabkitError(f"parts() got {len(ends)} spreads for {len(names)} names.", "Pass one (low, high) per name.")
     with style.look():
         figure = new_figure(7.2, 1.25 + 0.5 * len(names) + (0.3 if title else 0))
         axes = figure.add_subplot()
@@ -178,17 +189,21 @@ def parts(names: Sequence[str], shares: Mapping[str, Sequence[float]], unit: str
         axes.set_yticks(y, names)
         axes.set_xlabel(unit)
         axes.grid(False, axis="y")
+        if ends is not None:
+            reach = np.clip([totals - ends[:, 0], ends[:, 1] - totals], 0, None)
+            axes.errorbar(totals, y, xerr=reach, fmt="none", ecolor=style.BLACK, elinewidth=1.8, capsize=5, capthick=1.6)
+            widest = max(widest, float(ends.max()))
         axes.set_xlim(0, widest * 1.03)
         figure.legend(loc="outside lower center", ncols=min(4, len(shares)))
         if title:
             axes.set_title(title)
-    totals = values.sum(axis=0)
-    rows = [("", *map(str, shares), "together")]
+    rows = [("", *map(str, shares), "together", *(("low", "high") if ends is not None else ()))]
     rows += [
         (
             str(name),
             *(f"{number(v)} ({v / totals[j]:.0%})" if totals[j] else "0" for v in values[:, j]),
             number(totals[j]),
+            *((number(ends[j, 0]), number(ends[j, 1])) if ends is not None else ()),
         )
         for j, name in enumerate(names)
     ]

@@ -78,7 +78,7 @@ def images(
     small = pixels(given[:count], value_range)
     captions = _captions(count, labels, classes, titles)
     height, width = small.shape[1:3]
-    columns = min(count, columns or min(count, 10))
+    columns = min(count, columns or -(-count // -(-count // 10)))  # at most ten, rows of equal length
     rows = -(-count // columns)
     lines = max((c.count("\n") + 1 for c in captions if c), default=0)
 
@@ -194,7 +194,7 @@ def worst_mistakes(
         pictures[order],
         titles=captions,
         n=n,
-        columns=columns or min(len(order), 10 if max(map(len, classes)) < 5 else 6),
+        columns=columns or (None if max(map(len, classes)) < 5 else 6),
         title=title,
     )
     lines = [f"{title}: {len(order)} of {len(wrong)} mistakes in {len(real)} pictures"]

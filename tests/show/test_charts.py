@@ -56,6 +56,16 @@ def test_parts_lie_end_to_end_and_the_words_give_their_shares():
         parts(["a"], {"x": [-1]})
 
 
+def test_the_spread_of_a_whole_is_drawn_at_its_end_and_told():
+    picture = parts(["a", "b"], {"x": [4, 1], "y": [1, 1]}, spread=[(4.5, 6), (1.5, 2.5)])
+    (whisker,) = [c for c in picture.axes.collections if hasattr(c, "get_segments")]
+    assert [s[:, 0].tolist() for s in whisker.get_segments()] == [[4.5, 6], [1.5, 2.5]]
+    assert picture.axes.get_xlim()[1] > 6
+    assert str(picture).splitlines()[2].split()[-3:] == ["5.00", "4.50", "6.00"]
+    with pytest.raises(LabkitError, match="1 spreads for 2 names"):
+        parts(["a", "b"], {"x": [1, 1]}, spread=[(1, 2)])
+
+
 def test_zeros_and_what_is_not_finite_are_counted_apart():
     values = torch.tensor([0.0, 0.0, 1e-9, -1e-3, 1.0, float("inf"), float("nan")])
     picture = histogram({"gradients": values}, log_x=True, marks={"smallest float16": 6e-8}, bins=10)

@@ -106,3 +106,8 @@ def test_a_long_name_does_not_reach_the_neighbour():
     renderer = grid.figure.canvas.get_renderer()
     boxes = [t.get_window_extent(renderer) for t in grid.axes.texts]
     assert all(a.x1 <= b.x0 + 1 for a, b in pairwise(boxes))
+
+
+def test_rows_are_of_equal_length_where_the_reader_did_not_choose():
+    corners = images(torch.zeros(12, 1, 4, 4), n=12).values
+    assert len({left for left, *_ in corners.tolist()}) == 6 and len({top for _, top, *_ in corners.tolist()}) == 2
