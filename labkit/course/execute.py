@@ -117,8 +117,9 @@ def _plan(lesson: Lesson, profile: str, typed: Mapping[str, str]) -> Plan:
     try:
         with _quiet():
             declared = papermill.inspect_notebook(str(lesson.path))
-    except Exception as error:
-        return Plan(lesson, error=LessonError("notebook", f"{lesson.path.name} cannot be read as a notebook: {_first_line(str(error))}"))
+    except Exception as caught:
+        problem = f"{lesson.path.name} cannot be read as a notebook: {_first_line(_message(str(caught)))}"
+        return Plan(lesson, error=LessonError("notebook", problem))
     values: dict[str, Any] = {"profile": profile}
     if profile == "full":
         values.update(lesson.full)
@@ -293,15 +294,16 @@ def execute(path: Path, parameters: Mapping[str, Any], cell_limit_s: float, less
         with _quiet(), tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
             run.ipython_dir = Path(folder)
             papermill.execute_notebook(str(path), None, parameters=dict(parameters) or None, engine_name=_engine(), labkit_run=run,
-                                       progress_bar=False, start_timeout=_KERNEL_START_S)
+                                       kernel_name="python3", language="python", progress_bar=False, start_timeout=_KERNEL_START_S)
     except PapermillExecutionError as error:
         execution.error = run.blame("cell", f"{error.ename}: {_message(error.evalue)}" if error.evalue else error.ename, "failed")
     except CellTimeoutError:
         limit = (f"the lesson's limit of {lesson_limit_s:g} s" if run.lesson_is_over() else f"the limit of {cell_limit_s:g} s for one cell")
         execution.error = run.blame("timeout", f"It was stopped at {limit}.", "took too long")
     except DeadKernelError:
-        execution.error = run.blame("dead kernel", "The Python process that executes the lesson ended in the middle of it. When nothing in the cell ends it, "
-                                    f"the usual reasons are a system out of memory and a crash in a driver or a library{run.memory_words()}.", "killed the kernel")
+        reasons = ("The Python process that executes the lesson ended in the middle of it. When nothing in the cell ends it, the usual "
+                   f"reasons are a system out of memory and a crash in a driver or a library{run.memory_words()}.")
+        execution.error = run.blame("dead kernel", reasons, "killed the kernel")
     except (RuntimeError, TimeoutError, OSError) as error:
         what = "the kernel did not start" if run.notebook is None or not run.started else "the kernel was lost"
         execution.error = LessonError("kernel", f"{what}: {_message(str(error))}", run.number())
@@ -423,7 +425,7 @@ def _engine() -> str:
 
     from labkit.course import kernel
 
-    class Client(PapermillNotebookClient):  # type: ignore[misc]
+    class Client(PapermillNotebookClient):
         labkit_run: _Run
 
         def papermill_execute_cells(self) -> None:
@@ -437,7 +439,7 @@ def _engine() -> str:
                 self.shutdown_kernel = "immediate"  # a kernel that hangs does not answer a polite request
                 raise
 
-    class Engine(NBClientEngine):  # type: ignore[misc]
+    class Engine(NBClientEngine):
         @classmethod
         def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, labkit_run: _Run, start_timeout: int = 60, **_: Any) -> Any:
             labkit_run.notebook = nb_man.nb
@@ -508,7 +510,9 @@ def _first_line(text: str) -> str:
 
 
 def _message(text: str, lines: int = 4) -> str:
-    """The message of an error without terminal colours, cut to a few lines."""
+    """The message of an error without terminal colours and without the person's own folders, cut to a few lines."""
+    for folder, short in ((BUILD.parent, "."), (Path.home(), "~")):
+        text = text.replace(str(folder) + os.sep, short + os.sep)
     return "\n  ".join(line.rstrip() for line in _ANSI.sub("", text).strip().splitlines()[:lines])
 
 

@@ -134,8 +134,9 @@ def machine_facts(timeout_s: float = 120) -> dict[str, Any]:
     facts: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine(),
                              "python": platform.python_version(), "torch": None}
     try:
-        answer = subprocess.run([sys.executable, "-c", "from labkit.course import report; report.print_torch_facts()"], cwd=_ROOT,
-                                stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False, encoding="utf-8", errors="replace")
+        answer = subprocess.run([sys.executable, "-c", "from labkit.course import report; report.print_torch_facts()"],
+                                cwd=_ROOT, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False,
+                                encoding="utf-8", errors="replace")
     except subprocess.TimeoutExpired:
         facts["torch_error"] = f"torch gave no answer within {timeout_s:.0f} s."
         return facts
