@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from labkit.machine.facts import Machine
 
 __all__ = ["Card", "Choice", "Dtype", "KernelResult", "Row", "SmokeTest", "best_device", "build_of", "card", "choose",
-           "describe", "device", "dtypes", "has_kernels", "smoke_test"]
+           "describe", "device", "dtypes", "has_kernels", "smoke_test", "snapshot"]
 
 
 def _import_torch() -> Any:
@@ -116,12 +116,32 @@ def describe(*, smoke: bool = True, timeout_s: float = 120.0) -> Card:
     return card(test.facts, smoke=test, machine=_machine_here(), override=override)
 
 
+def snapshot(*, smoke: bool = True) -> dict[str, Any]:
+    """The snapshot of this machine (``labkit.machine.snapshot``) with its ``torch`` entry: what torch says, and as
+    ``kernel_result`` 'ok', the problem's sentence, or None where no kernel was run on a GPU."""
+    test = smoke_test() if smoke else _tested.get(_wanted()) or _smoke.run("none")
+    known = test.facts
+    on_gpu = bool(test.device and test.device.startswith("cuda"))
+    torch_entry = {
+        "version": known.get("version"), "hip": known.get("hip"), "cuda": known.get("cuda"),
+        "arch_list": list(known.get("arch_list") or []), "cuda_available": bool(known.get("available")),
+        "gcn_arch_names": [gpu["gfx"] for gpu in known.get("devices") or [] if gpu.get("gfx")],
+        "kernel_result": test.problem or ("ok" if test.passed and on_gpu else None),
+    }
+    return {**_snapshot_here(), "torch": torch_entry if known else {}}
+
+
 @lru_cache(maxsize=1)
-def _machine_here() -> Machine | None:
-    from labkit.machine import facts as machine_facts
+def _snapshot_here() -> dict[str, Any]:
     from labkit.machine import snapshot
 
+    return snapshot.collect()
+
+
+def _machine_here() -> Machine | None:
+    from labkit.machine import facts as machine_facts
+
     try:
-        return machine_facts.machine(snapshot.collect())
+        return machine_facts.machine(_snapshot_here())
     except Exception:  # the card must come even on a system that nobody foresaw; it then says less
         return None

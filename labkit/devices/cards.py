@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -101,9 +102,11 @@ def card(facts: Mapping[str, Any], *, smoke: SmokeTest | None = None, machine: M
 
     if machine is not None:
         rows.append(Row("system", _system_text(machine, simulated)))
-        for found in machine.gpus:
-            rows.append(Row("AMD GPU", f"{found.name or 'name not known'} · {_target_text(found.gfx)} · "
-                                       f"{_kind_text(found.integrated)} (seen by the system: {found.found_by})"))
+        for found, count in Counter(machine.gpus).items():
+            times = f"{count} × " if count > 1 else ""
+            target = _target_text(found.gfx, products=not _is_product(found.name))
+            rows.append(Row("AMD GPU", f"{times}{found.name or 'name not known'} · {target} · "
+                                       f"{_kind_text(found.integrated)} (the system shows it: {found.found_by})"))
         if not machine.gpus:
             rows.append(Row("AMD GPU", "the system shows none"))
     if not facts:
@@ -128,9 +131,10 @@ def card(facts: Mapping[str, Any], *, smoke: SmokeTest | None = None, machine: M
     rows.append(Row("torch", f"{facts['version']} · {build_text(facts)}"))
     if gpu:
         rows.append(Row("GPU in torch", _gpu_text(gpu)))
-        for other in facts.get("devices") or []:
-            if other is not gpu:
-                rows.append(Row("also there", _gpu_text(other)))
+        others = [other for other in facts.get("devices") or [] if other is not gpu]
+        rows += [Row("also there", _gpu_text(other)) for other in others[:3]]
+        if others[3:]:
+            rows.append(Row("also there", f"{len(others) - 3} more, up to cuda:{others[-1]['index']}"))
         rows.append(_kernels_row(facts, gpu))
     else:
         rows.append(_no_gpu_row(facts, machine, about))
@@ -157,13 +161,20 @@ def _system_text(machine: Machine, simulated: str) -> str:
     return f"{name} · {machine.architecture} · Python {python}"
 
 
-def _target_text(gfx: str | None) -> str:
+def _target_text(gfx: str | None, *, products: bool = False) -> str:
     if not gfx:
         return "gfx target not known"
     from labkit.catalog import gfx as catalog_gfx
 
     row = catalog_gfx.target(gfx)
-    return f"{gfx} ({row.architecture})" if row else f"{gfx} (not in labkit's catalog)"
+    if row is None:
+        return f"{gfx} (not in labkit's catalog)"
+    sold = f", sold as {', '.join(row.products[:3])}{' …' if row.products[3:] else ''}" if products else ""
+    return f"{gfx} ({row.architecture}{sold})"
+
+
+def _is_product(name: str | None) -> bool:
+    return bool(name) and any(word in str(name) for word in ("Radeon", "Instinct", "Ryzen"))
 
 
 def _kind_text(integrated: bool | None) -> str:
@@ -222,7 +233,7 @@ def _dtype_rows(facts: Mapping[str, Any], native: Sequence[Dtype], gpu: Mapping[
     bf16 = next((dtype for dtype in native if dtype.name == "bfloat16"), None)
     if bf16 and gpu and facts.get("hip") and facts.get("bf16_claim") and bf16.status not in ("native", "unknown"):
         rows.append(Row("bfloat16", "torch.cuda.is_bf16_supported() says True, as it always does on ROCm. "
-                                    f"{bf16.reason}", "bad"))
+                                    f"{bf16.reason}", "unknown"))
     return rows
 
 

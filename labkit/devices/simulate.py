@@ -1,7 +1,7 @@
-"""What torch would say on a machine that is not here: facts made up from the catalog, for lessons and tests.
+"""What torch would say on a machine that is not here: made up from a simulated snapshot or from the catalog.
 
-Nothing here was measured or recorded. The shape is that of ``labkit.devices.facts.torch_facts``; every version string
-ends in 'simulated', and whoever shows these facts says that word.
+Nothing here was measured or recorded. The shape is that of ``labkit.devices.facts.torch_facts``, and whoever shows these
+facts says that they are simulated.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from typing import Any
 
 from labkit.catalog import wheels
 from labkit.catalog.gfx import TARGETS
+from labkit.devices.cards import Card, card
 from labkit.errors import LabkitError
+from labkit.machine import facts as machine_facts
+from labkit.machine import simulate
 from labkit.machine.facts import Machine
 
 WHEELS = ("cpu", "cuda", "rocm7.2", "amd")
@@ -44,3 +47,26 @@ def torch_on(machine: Machine, wheel: str, env: Mapping[str, str] | None = None)
     facts.update(hip="simulated", available=bool(devices), device_count=len(devices), devices=devices, arch_list=carried,
                  bf16_claim=True if devices else None)
     return facts
+
+
+def torch_of(snapshot: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of torch that a simulated snapshot holds in its ``torch`` entry; empty where it has none."""
+    said: Mapping[str, Any] = snapshot.get("torch") or {}
+    if not said:
+        return {}
+    machine = machine_facts.machine(snapshot)
+    facts = torch_on(machine, "cpu", env=snapshot.get("environment") or {})
+    known = {gpu.gfx: gpu for gpu in machine.gpus}
+    targets = [str(name).split(":")[0] for name in said.get("gcn_arch_names") or []]
+    devices = [{"index": index, "name": "Simulated GPU", "gfx": gfx, "capability": None, "memory_bytes": None,
+                "integrated": known[gfx].integrated if gfx in known else None} for index, gfx in enumerate(targets)]
+    facts.update(version=said["version"], hip=said.get("hip"), cuda=said.get("cuda"), available=bool(said.get("cuda_available")),
+                 device_count=len(devices), devices=devices, arch_list=list(said.get("arch_list") or []),
+                 bf16_claim=True if devices and said.get("hip") else None)
+    return facts
+
+
+def simulated_card(name: str) -> Card:
+    """The card of one of ``labkit.machine.simulate.names()``; raises LabkitError for another name."""
+    snapshot = simulate.snapshot(name)
+    return card(torch_of(snapshot), machine=machine_facts.machine(snapshot), simulated=simulate.title(name))

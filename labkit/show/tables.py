@@ -1,0 +1,47 @@
+"""A table of words for a notebook: aligned text, and HTML that takes its colours from the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from labkit.show.picture import table as aligned
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows of words. ``str()`` is aligned text; on a cell's last line, or through ``display``, it is an HTML table in
+    which long cells wrap. ``simulated`` gives it the dashed frame and the word of everything that was not run."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    simulated: bool = False
+
+    def __str__(self) -> str:
+        lines = [self._title] if self._title else []
+        return "\n".join([*lines, aligned([self.columns, *self.rows], left=len(self.columns))])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def _title(self) -> str:
+        return f"{self.title} (simulated: nothing here was run)" if self.simulated else self.title
+
+    def _repr_html_(self) -> str:
+        style = "text-align:left;vertical-align:top;padding:3px 14px 3px 0;color:inherit;background:transparent;white-space:normal"
+        head = "".join(f"<th scope='col' style='{style}'>{escape(name)}</th>" for name in self.columns)
+        body = "".join("<tr style='background:transparent'>" + "".join(f"<td style='{style}'>{escape(cell)}</td>" for cell in row)
+                       + "</tr>" for row in self.rows)
+        title = f"<div style='font-weight:bold;margin-bottom:4px'>{escape(self._title)}</div>" if self._title else ""
+        frame = ("border:1px dashed #999;border-radius:6px;padding:8px 14px;" if self.simulated else "") + "max-width:72em"
+        return (f"<div style='{frame}'>{title}<table style='border-collapse:collapse;margin:0;color:inherit;"
+                f"background:transparent'><thead><tr style='background:transparent'>{head}</tr></thead><tbody>{body}</tbody>"
+                "</table></div>")
+
+
+def word_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", simulated: bool = False) -> Table:
+    """A :class:`Table`; every cell is shown as the text that ``str()`` makes of it."""
+    return Table(tuple(columns), tuple(tuple(map(str, row)) for row in rows), title, simulated)
