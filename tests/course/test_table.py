@@ -96,7 +96,8 @@ def test_a_python_without_any_toml_reader_is_told_what_to_do(monkeypatch: pytest
 
 def test_labkit_list_needs_nothing_installed() -> None:
     code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(['list']))"
-    answer = subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=table.NOTEBOOKS.parent, capture_output=True, encoding="utf-8", check=False, timeout=60)
+    answer = subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=table.NOTEBOOKS.parent,
+                            capture_output=True, encoding="utf-8", check=False, timeout=60)
     if sys.version_info < (3, 11):
         assert answer.returncode in (0, 1) and "Traceback" not in answer.stderr
     else:

@@ -1,0 +1,37 @@
+"""One run of the whole course for all tests that look at its results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit.course import execute
+
+BUILD = execute.BUILD / "test"
+
+
+@dataclass(frozen=True)
+class CourseRun:
+    """What ``labkit run`` gave: its exit status, its report, and the executed notebooks by lesson."""
+
+    status: int
+    report: dict[str, Any]
+    folder: Path
+
+    def row(self, lesson_id: str) -> dict[str, Any]:
+        return next(row for row in self.report["lessons"] if row["id"] == lesson_id)
+
+    def notebook(self, name: str) -> dict[str, Any]:
+        return json.loads((self.folder / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def course_run() -> CourseRun:
+    """Every lesson of the table, quick profile, in this process; the results stay in build/test for a look afterwards."""
+    folder = BUILD / "quick"
+    status = execute.run([], profile="quick", parameters={}, output=folder)
+    return CourseRun(status, json.loads((folder / "report.json").read_text(encoding="utf-8")), folder)
