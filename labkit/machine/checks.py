@@ -12,7 +12,7 @@ from typing import Any
 
 from labkit.catalog import wheels
 from labkit.catalog.gfx import target
-from labkit.machine.facts import Machine, Snapshot, gfx_name, in_container, kfd_properties, machine
+from labkit.machine.facts import Machine, Snapshot, gfx_name, in_container, kfd_properties, machine, tidy
 
 GOOD, BAD, UNKNOWN, NOT_NEEDED = "good", "bad", "unknown", "not needed"
 
@@ -30,6 +30,7 @@ class Check:
 
 def checks(snapshot: Snapshot) -> list[Check]:
     """The findings on a snapshot: gpu, driver, devices, access, topology, wheel, target, kernel."""
+    snapshot = tidy(snapshot)
     here = machine(snapshot)
     findings: list[Check] = []
     for judge in (_gpu, _driver, _devices, _access, _topology, _wheel, _target, _kernel):
@@ -95,7 +96,7 @@ def _access(snapshot: Snapshot, here: Machine, cause: Check | None) -> Check:
     wanted = ("/dev/dxg",) if here.wsl else ("/dev/kfd", "/dev/dri/renderD")
     closed = {path: facts for path, facts in _devices_of(snapshot).items()
               if path.startswith(wanted) and not facts.get("openable")}
-    groups = ", ".join(snapshot.get("groups") or []) or "none"
+    groups = ", ".join(map(str, snapshot.get("groups") or [])) or "none"
     if not closed:
         return Check("access", GOOD, f"this user may open them (groups: {groups})", "You are allowed to use the GPU.")
     owners = sorted({str(facts.get("group")) for facts in closed.values()})
@@ -103,7 +104,7 @@ def _access(snapshot: Snapshot, here: Machine, cause: Check | None) -> Check:
                      for path, facts in sorted(closed.items())) + f"; your groups: {groups}"
     if in_container(snapshot):
         remedy = f"Start the container with {' '.join(f'--group-add {name}' for name in owners)} (names or numbers of the host)."
-    elif set(owners) <= set(snapshot.get("groups_on_file") or []) - set(snapshot.get("groups") or []):
+    elif set(owners) <= set(map(str, snapshot.get("groups_on_file") or [])) - set(map(str, snapshot.get("groups") or [])):
         remedy = "You are in the group already, but not in this session: log out and in again."
     else:
         remedy = f"Run 'sudo usermod -aG {','.join(owners)} $USER', then log out and in again."
@@ -148,7 +149,8 @@ def _target(snapshot: Snapshot, here: Machine, cause: Check | None) -> Check:
         return _not_needed("target")
     if cause and cause.name == "wheel":
         return _waits("target", cause)
-    held = [str(name).split(":")[0] for name in torch.get("arch_list") or []]
+    listed = torch.get("arch_list")
+    held = [str(name).split(":")[0] for name in listed] if isinstance(listed, (list, tuple)) else []
     if not held:
         return Check("target", UNKNOWN, "no list of targets", "The wheel did not say which targets it has kernels for.")
     wanted = [gpu.gfx for gpu in here.gpus if gpu.gfx and not gpu.integrated] or [gpu.gfx for gpu in here.gpus if gpu.gfx]
@@ -188,13 +190,12 @@ def _not_needed(name: str) -> Check:
 
 
 def _devices_of(snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
-    value = snapshot.get("devices")
-    return value if isinstance(value, Mapping) else {}
+    value = snapshot.get("devices") or {}
+    return {str(path): facts for path, facts in value.items() if isinstance(facts, Mapping)}
 
 
 def _torch(snapshot: Snapshot) -> Mapping[str, Any]:
-    value = snapshot.get("torch")
-    return value if isinstance(value, Mapping) else {}
+    return snapshot.get("torch") or {}
 
 
 def _has_wheels(gfx: str | None, here: Machine) -> bool:

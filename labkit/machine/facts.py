@@ -60,8 +60,21 @@ class Machine:
     apple: bool
 
 
+_SHAPES: dict[str, type] = {
+    **dict.fromkeys(("kfd", "devices", "environment", "modules", "python", "torch", "group_ids"), Mapping),
+    **dict.fromkeys(("groups", "groups_on_file", "pci", "nvidia", "windows_adapters", "container"), list),
+    **dict.fromkeys(("lspci", "kernel", "proc_version", "system", "architecture"), str),
+}
+
+
+def tidy(snapshot: Snapshot) -> Snapshot:
+    """The snapshot without values of a wrong kind: one that came from elsewhere can hold anything."""
+    return {key: value for key, value in snapshot.items() if key not in _SHAPES or isinstance(value, _SHAPES[key])}
+
+
 def machine(snapshot: Snapshot) -> Machine:
     """The facts of a snapshot; whatever is missing in it counts as not there."""
+    snapshot = tidy(snapshot)
     system = {"linux": "linux", "windows": "windows", "darwin": "macos"}.get(str(snapshot.get("system", "")).lower(), "other")
     architecture = str(snapshot.get("architecture") or "").lower()
     architecture = {"amd64": "x86_64", "x64": "x86_64", "aarch64": "arm64"}.get(architecture, architecture)
@@ -74,6 +87,7 @@ def machine(snapshot: Snapshot) -> Machine:
 
 def is_wsl(snapshot: Snapshot) -> bool:
     """Whether Linux runs inside Windows: the kernel says so."""
+    snapshot = tidy(snapshot)
     words = f"{snapshot.get('kernel') or ''} {snapshot.get('proc_version') or ''}".lower()
     return str(snapshot.get("system", "")).lower() == "linux" and "microsoft" in words
 
@@ -84,6 +98,7 @@ def in_container(snapshot: Snapshot) -> bool:
 
 def gpus(snapshot: Snapshot) -> tuple[Gpu, ...]:
     """The AMD GPUs, discrete ones first, otherwise in the order in which the system lists them."""
+    snapshot = tidy(snapshot)
     environment = _mapping(snapshot, "environment")
     forced = str(environment.get("ROCM_BOOTSTRAP_FORCE_GFX_ARCH") or "")
     if str(environment.get("ROCM_BOOTSTRAP_DISABLE_DETECTION")) == "1":
