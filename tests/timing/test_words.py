@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from labkit.timing import words
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (2.0, "2.00 s"), (0.0123, "12.3 ms"), (1.5e-5, "15.0 µs"), (7.2e-8, "72.0 ns"), (1e-12, "0.0010 ns"), (0.0, "0.0000 ns"), (431.0, "431 s"),
+])
+def test_durations(seconds: float, text: str) -> None:
+    assert words.duration(seconds) == text
+
+
+def test_no_bounds_are_no_number() -> None:
+    assert words.digits(float("inf")) == "?" and words.digits(float("nan")) == "?"
+
+
+def test_columns_line_up() -> None:
+    assert words.columns(("a", "bb"), [("ccc", "d")]).splitlines() == ["a    bb", "ccc  d"]
