@@ -1,0 +1,390 @@
+"""Everything that is known about one machine, in one shape, wherever it came from: a snapshot, a case file, a simulation.
+
+Rules read only this. What was not collected is None and means unknown, never 'no'.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from labkit.catalog import gfx as catalog
+from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, rocm_smi, rocminfo
+from labkit.machine.readers.text import clean
+
+
+@dataclass(frozen=True)
+class Torch:
+    """What the failing interpreter's torch says of itself. ``error`` is the text of a failed import."""
+
+    version: str | None = None
+    hip: str | None = None
+    cuda: str | None = None
+    arch_list: tuple[str, ...] | None = None
+    gcn_arch_names: tuple[str, ...] = ()
+    cuda_available: bool | None = None
+    kernel_ok: bool | None = None
+    error: str | None = None
+
+    @property
+    def build(self) -> str | None:
+        """'rocm', 'cuda' or 'cpu'; None without a version."""
+        if self.version is None and self.hip is None and self.cuda is None:
+            return None
+        version = self.version or ""
+        if (self.hip and not self.hip.startswith("0.0.0")) or "+rocm" in version:
+            return "rocm"
+        if self.cuda or re.search(r"\+cu\d", version):
+            return "cuda"
+        return "cpu"
+
+    @property
+    def rocm(self) -> tuple[int, ...] | None:
+        """Version of HIP or, failing that, of the wheel's tag: (7, 2)."""
+        found = re.match(r"(\d+)\.(\d+)", self.hip or "") or re.search(r"\+rocm(\d+)\.(\d+)", self.version or "")
+        return (int(found.group(1)), int(found.group(2))) if found and int(found.group(1)) else None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A device node. ``openable``: this process can open it for reading and writing."""
+
+    exists: bool | None = None
+    mode: str | None = None
+    owner: str | None = None
+    group: str | None = None
+    openable: bool | None = None
+
+    @property
+    def root_only(self) -> bool:
+        """Whether the mode lets nobody but root in."""
+        digits = (self.mode or "")[-3:]
+        if not re.fullmatch(r"[0-7]{3}", digits):
+            return False
+        closed_group = digits[1] not in "67"
+        return digits[2] not in "67" and (closed_group or (self.group in ("root", "0")))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One machine. Texts are the tools' own; the cached properties are what the readers make of them."""
+
+    platform: str = "linux"  # 'linux', 'wsl', 'windows', 'macos' or 'container'
+    simulated: bool = False
+    symptom: str = ""
+    texts: Mapping[str, str] = field(
+        default_factory=dict
+    )  # rocminfo, rocm_smi, amd_smi, lspci, dmesg, collect_env, cmdline, …
+    torch: Torch | None = None
+    env: Mapping[str, str] | None = None
+    groups: tuple[str, ...] | None = None
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    topology: Mapping[str, str] | None = None  # path → properties text
+    os_release: str | None = None
+    kernel: str | None = None
+    python: str | None = None
+    packages: Mapping[str, str] | None = None
+    container: bool | None = None
+    modules: tuple[str, ...] | None = None
+    user: str | None = None
+
+    # ---- quoting ------------------------------------------------------------------------------------------------------
+    @cached_property
+    def said(self) -> str:
+        """What the person saw, cleaned of colours and quotes."""
+        return clean(self.symptom)
+
+    def quote(self, pattern: str, *names: str) -> str | None:
+        """The first line that matches, in the symptom or in the named texts ('' names the symptom). None without one."""
+        found = re.compile(pattern, re.I)
+        for name in names or ("", *self.texts):
+            text = self.said if name == "" else clean(self.texts.get(name, ""))
+            for line in text.split("\n"):
+                if found.search(line[:4000]):
+                    return line.strip()[:300]
+        return None
+
+    def match(self, pattern: str) -> re.Match[str] | None:
+        """The first match of a pattern in what the person saw, across lines."""
+        return re.search(pattern, self.said[:400_000], re.I | re.M)
+
+    # ---- readers -------------------------------------------------------------------------------------------------------
+    @cached_property
+    def rocminfo(self) -> Mapping[str, Any] | None:
+        text = self.texts.get("rocminfo")
+        if text is None and rocminfo.is_rocminfo(self.said):
+            text = self.symptom  # pasted among the rest
+        return rocminfo.read(clean(text)) if text and rocminfo.is_rocminfo(clean(text)) else None
+
+    @cached_property
+    def smi_problem(self) -> str | None:
+        for name in ("rocm_smi", ""):
+            text = clean(self.symptom if name == "" else self.texts.get(name, ""))
+            if any(rocm_smi.begins(line) for line in text.split("\n")):
+                problem: str | None = rocm_smi.read(text)["problem"]
+                if problem:
+                    return problem
+        return None
+
+    @cached_property
+    def smi_gpus(self) -> Sequence[Mapping[str, Any]]:
+        """GPUs that rocm-smi or amd-smi lists: both ask the driver, not the runtime."""
+        for name, reader in (("rocm_smi", rocm_smi.read), ("amd_smi", amd_smi.read)):
+            text = self.texts.get(name)
+            if text:
+                found: Sequence[Mapping[str, Any]] = reader(clean(text))["gpus"]
+                if found:
+                    return found
+        return ()
+
+    @cached_property
+    def bus(self) -> Sequence[Mapping[str, Any]] | None:
+        """AMD display devices on the PCI bus; None when lspci was not given or shows nothing that it would show."""
+        text = self.texts.get("lspci")
+        if text is None and lspci.is_lspci(self.said):
+            text = self.symptom
+        if not text or not lspci.is_lspci(clean(text)):
+            return None
+        found: Sequence[Mapping[str, Any]] = lspci.read(clean(text))["gpus"]
+        return found
+
+    @cached_property
+    def bus_says_drivers(self) -> bool:
+        """Whether lspci was asked for drivers (-k), so that a missing driver line means something."""
+        return self.quote(r"Kernel (?:driver in use|modules):", "lspci", "") is not None
+
+    @cached_property
+    def kernel_log(self) -> Mapping[str, str]:
+        """Codes that the kernel log shows, each with its first line. Kernel lines inside the symptom count too."""
+        found: dict[str, str] = {}
+        for name in ("dmesg", "rocminfo", ""):
+            text = clean(self.symptom if name == "" else self.texts.get(name, ""))
+            for line in text.split("\n"):
+                if (
+                    name != "dmesg"
+                    and not dmesg.is_kernel_line(line)
+                    and not re.search(r"\b(?:amdgpu|kfd|AMD-Vi)\b", line)
+                ):
+                    continue
+                for code in dmesg.findings_of(line[:4000]):
+                    found.setdefault(code, line.strip()[:300])
+        return found
+
+    @cached_property
+    def report(self) -> Mapping[str, Any] | None:
+        """collect_env's report."""
+        text = self.texts.get("collect_env")
+        if text is None and collect_env.is_collect_env(self.said):
+            text = self.symptom
+        return collect_env.read(clean(text)) if text else None
+
+    @cached_property
+    def torch_facts(self) -> Torch | None:
+        """torch's facts, from the interpreter or else from collect_env."""
+        if self.torch is not None:
+            return self.torch
+        report = self.report
+        if not report or report["torch"] is None:
+            version = (self.packages or {}).get("torch")
+            return Torch(version=version) if version else None
+        names = tuple(found.group(1) for gpu in report["gpus"] if (found := re.search(r"\((gfx[0-9a-f]+[^)]*)\)", gpu)))
+        hip = report["hip"] or (
+            "0.0.0" if self.quote(r"ROCM used to build PyTorch: 0\.0\.0", "collect_env", "") else None
+        )
+        return Torch(report["torch"], hip, report["cuda"], None, names, report["gpu_available"])
+
+    # ---- GPUs ---------------------------------------------------------------------------------------------------------
+    @cached_property
+    def agents(self) -> Sequence[Mapping[str, Any]]:
+        """GPU agents of rocminfo."""
+        return [agent for agent in (self.rocminfo or {}).get("agents", ()) if agent["type"] == "gpu"]
+
+    @cached_property
+    def topology_gpus(self) -> Sequence[Mapping[str, Any]] | None:
+        """GPU nodes of /sys/class/kfd; None when the tree was not collected."""
+        if self.topology is None:
+            return None
+        found: Sequence[Mapping[str, Any]] = kfd.read(self.topology)["gpus"]
+        return found
+
+    @cached_property
+    def override(self) -> tuple[int, ...] | None:
+        """HSA_OVERRIDE_GFX_VERSION as numbers; a form for one node (…_0) counts as well."""
+        for name, content in (self.env or {}).items():
+            if re.fullmatch(r"HSA_OVERRIDE_GFX_VERSION(?:_\d+)?", name):
+                found = re.fullmatch(r"\s*(\d+)\.(\d+)\.(\d+)\s*", content)
+                if found:
+                    return (int(found.group(1)), int(found.group(2)), int(found.group(3)))
+        return None
+
+    @cached_property
+    def real_gfx(self) -> Sequence[str]:
+        """Targets of the GPUs as the hardware says them, the discrete ones first.
+
+        The kernel's topology, PCI ids and product names do not know the override variable; rocminfo and torch show it,
+        so these two are believed only where it is not set.
+        """
+        found: list[str] = []
+        for gpu in self.topology_gpus or ():
+            found.append(gpu["gfx"])
+        if not any(found):
+            found = [self._named(agent["marketing_name"]) or "" for agent in self.agents]
+            if self.override is None:
+                found = [agent["gfx"] or name for agent, name in zip(self.agents, found, strict=True)]
+        if not any(found) and self.bus:
+            found = [self._on_bus(device) or "" for device in self.bus]
+        if not any(found):
+            found = [gpu["gfx"] or self._named(gpu["name"]) or "" for gpu in self.smi_gpus]
+        if not any(found) and self.override is None and self.torch_facts:
+            found = [name.split(":")[0] for name in self.torch_facts.gcn_arch_names]
+        if not any(found):
+            found = self._named_in_words()
+        known = [name for name in found if name]
+        return sorted(known, key=is_integrated)
+
+    def _on_bus(self, device: Mapping[str, Any]) -> str | None:
+        row = catalog.by_pci_id((device["pci_id"] or "").split(":")[-1]) or catalog.by_product(device["name"])
+        return row.gfx if row else None
+
+    @staticmethod
+    def _named(name: str | None) -> str | None:
+        row = catalog.by_product(name) if name else None
+        return row.gfx if row else None
+
+    def _named_in_words(self) -> list[str]:
+        """Targets that the person names: 'RX 6800 XT', or a gfx number behind nothing that is a package or a variable."""
+        products = re.findall(
+            r"\b(?:RX|PRO|Radeon|Instinct) ?[A-Z]{0,3} ?\d{3,4}[A-Z]{0,2}(?: (?:XTX|XT|GRE))?|\bMI\d{3}[AX]?\b|\bRadeon VII\b",
+            self.said,
+        )
+        found = [
+            self._named(name if name.startswith(("Radeon", "Instinct")) else f"Radeon {name}") for name in products
+        ]
+        return list(dict.fromkeys(name for name in found if name))
+
+    @cached_property
+    def gpu_count(self) -> int | None:
+        """How many AMD GPUs the machine has before any variable hides one; None when nothing tells."""
+        counts = [len(self.topology_gpus or ()), len(self.smi_gpus), len(self.agents)]
+        counts.append(sum(1 for path, node in self.nodes.items() if "/renderD" in path and node.exists))
+        if not any(counts):
+            counts.append(len(self.bus or ()))
+        return max(counts) or None
+
+    @cached_property
+    def primary_gfx(self) -> str | None:
+        """The target that matters: the first discrete GPU's."""
+        return self.real_gfx[0] if self.real_gfx else None
+
+    def wheel_has(self, gfx: str) -> bool | None:
+        """Whether torch's list of targets covers one; None when the list is not known."""
+        facts = self.torch_facts
+        if facts is None or facts.arch_list is None or facts.build != "rocm":
+            return None
+        names = {name.split(":")[0] for name in facts.arch_list}
+        return gfx in names or any(gfx.startswith(prefix) for name, prefix in _GENERIC.items() if name in names)
+
+    # ---- states that several rules ask for -----------------------------------------------------------------------------
+    @property
+    def is_wsl(self) -> bool:
+        return self.platform == "wsl" or ("microsoft" in (self.kernel or "").lower() and not self.is_windows)
+
+    @property
+    def is_windows(self) -> bool:
+        return self.platform == "windows"
+
+    @property
+    def is_container(self) -> bool:
+        return self.platform == "container" or bool(self.container)
+
+    @property
+    def has_kfd(self) -> bool:
+        """Whether this kind of system has the kernel's KFD at all."""
+        return not (self.is_windows or self.is_wsl or self.platform == "macos")
+
+    def node(self, path: str) -> Node:
+        return self.nodes.get(path, Node())
+
+    @property
+    def render_nodes(self) -> Mapping[str, Node]:
+        return {path: node for path, node in self.nodes.items() if "/renderD" in path}
+
+    @cached_property
+    def sees_gpu(self) -> bool | None:
+        """Whether torch says that it sees a device."""
+        facts = self.torch_facts
+        if facts is not None and facts.cuda_available is not None:
+            return facts.cuda_available
+        if self.match(r"No (?:HIP|CUDA) GPUs are available|torch\.cuda\.is_available\(\)\S*\s*\n\s*False"):
+            return False
+        return None
+
+    @cached_property
+    def kernel_ran(self) -> bool:
+        """Evidence that real work was done on the GPU: a kernel test, a printed device tensor, a falling loss."""
+        facts = self.torch_facts
+        if facts is not None and facts.kernel_ok is not None:
+            return facts.kernel_ok
+        return bool(self.match(r"device='cuda(?::\d+)?'\)|\bloss\W+\d+\.\d|\bstep \d+ loss \d|\bepoch \d+: [\d.]+ s"))
+
+    @cached_property
+    def fails(self) -> str | None:
+        """The first line of an error of the GPU stack in what the person saw."""
+        return self.quote(
+            r"HIP error|hipError[A-Z]|HSA_STATUS_ERROR|RuntimeError|ImportError|OSError|AssertionError|core dumped|Segmentation fault|"
+            r"Memory access fault|GPU Hang|rocBLAS error|MIOpen\(HIP\): Error|OutOfMemoryError|NoBinaryForGpu|hangs?\b|freez|crash",
+            "",
+        )
+
+
+_GENERIC = {
+    "gfx9-4-generic": "gfx94", "gfx9-generic": "gfx90", "gfx10-1-generic": "gfx101", "gfx10-3-generic": "gfx103",
+    "gfx11-generic": "gfx11", "gfx12-generic": "gfx12",
+}  # fmt: skip
+
+
+def is_integrated(gfx: str) -> bool:
+    """Whether a target is a processor's own graphics; targets outside the catalog (gfx90c, gfx902) are old APUs."""
+    row = catalog.target(gfx)
+    return row.integrated if row else gfx.split(":")[0] in ("gfx90c", "gfx902", "gfx909", "gfx801")
+
+
+def from_case(case: Mapping[str, Any]) -> Evidence:
+    """Evidence from a case file: ``{"platform", "given": {…}}``. Unknown keys are left aside."""
+    given = case.get("given") or {}
+    facts = given.get("torch")
+    torch = None
+    if isinstance(facts, Mapping):
+        arch = facts.get("arch_list")
+        torch = Torch(
+            facts.get("version"), facts.get("hip"), facts.get("cuda"), tuple(arch) if arch is not None else None,
+            tuple(facts.get("gcn_arch_names") or ()), facts.get("cuda_available"), facts.get("kernel_ok"), facts.get("error"),
+        )  # fmt: skip
+    nodes = {
+        path: Node(node.get("exists"), node.get("mode"), node.get("owner"), node.get("group"), node.get("readable"))
+        for path, node in (given.get("devices") or {}).items()
+        if isinstance(node, Mapping)
+    }
+    packages = given.get("pip_packages")
+    named = None
+    if packages is not None:
+        named = {
+            name.strip().lower().replace("_", "-"): version
+            for name, _, version in (str(p).partition("==") for p in packages)
+        }
+    texts = {
+        name: given[name]
+        for name in ("rocminfo", "rocm_smi", "amd_smi", "lspci", "dmesg", "collect_env")
+        if isinstance(given.get(name), str)
+    }
+    env = given.get("env")
+    return Evidence(
+        platform=str(case.get("platform") or "linux"), symptom=str(given.get("symptom") or ""), texts=texts, torch=torch,
+        env={str(k): str(v) for k, v in env.items()} if isinstance(env, Mapping) else None,
+        groups=tuple(given["groups"]) if given.get("groups") is not None else None, nodes=nodes,
+        os_release=given.get("os_release"), kernel=given.get("kernel"), python=given.get("python"), packages=named,
+        container=given.get("container"),
+    )  # fmt: skip

@@ -1,0 +1,119 @@
+"""Wrong numbers, and right ones that come slowly."""
+
+from __future__ import annotations
+
+import re
+
+from labkit.machine.evidence import Evidence
+from labkit.machine.rules import Match, rule, seen
+
+_NAN = r"\bnan\b"
+
+
+@rule("hipblaslt-wrong-results", explains=("numerics-suspect", "perf-below-reference"))
+def hipblaslt_wrong_results(e: Evidence) -> Match | None:
+    switched = e.quote(r"TORCH_BLAS_PREFER_HIPBLASLT=0|preferred_blas_library\(['\"](?:hip|cu)blas['\"]\)", "")
+    differs = e.quote(
+        r"\.sub\(|allclose|differ|mismatch|wrong|\.abs\(\)\.max|max(?:imum)? (?:abs(?:olute)? )?(?:error|difference)",
+        "",
+    )
+    values = [float(v) for v in re.findall(r"tensor\(([\d.]+(?:e[+-]?\d+)?)", e.said)]
+    values += [float(v) for v in re.findall(r"(?:error|difference|diff)\W+([\d.]+(?:e[+-]?\d+)?)", e.said)]
+    cured = len(values) >= 2 and max(values) > 50 * max(min(values), 1e-12)
+    named = e.match(r"hipblaslt")
+    if not (
+        switched and differs and (cured or e.match(r"\bTrue\b[\s\S]*\bFalse\b|\bFalse\b[\s\S]*\bTrue\b|correct|agree"))
+    ) and not (named and differs and cured):
+        return None
+    return Match(
+        seen(
+            differs,
+            switched,
+            f"differences seen: {', '.join(f'{value:g}' for value in values[:4])}" if values else None,
+        ),
+        ("export TORCH_BLAS_PREFER_HIPBLASLT=0   # until a release in which GPU and CPU agree; then update",),
+        ('python -c "import torch; a=torch.randn(2048,2048); print((a.cuda()@a.cuda()).cpu().sub(a@a).abs().max())"',),
+    )
+
+
+@rule("nan-bf16-attention", explains=("numerics-suspect",))
+def nan_bf16_attention(e: Evidence) -> Match | None:
+    facts = e.torch_facts
+    if "gfx1151" not in e.real_gfx or facts is None or facts.rocm is None or facts.rocm >= (7, 11):
+        return None
+    line = e.quote(_NAN, "")
+    if not line or not e.match(r"\bbf16\b|bfloat16") or not e.match(r"attn|attention|sdpa|flash"):
+        return None
+    return Match(
+        (e.quote(r"bf16|bfloat16|attn", "") or "", line, f"gfx1151 with ROCm {'.'.join(map(str, facts.rocm))}"),
+        (
+            "Use attn_implementation='eager', or the math path: with torch.nn.attention.sdpa_kernel(SDPBackend.MATH). Then a build for ROCm 7.11 or newer.",
+        ),
+        ("The loss of the first ten steps is finite.",),
+    )
+
+
+@rule("numerics-suspect")
+def numerics_suspect(e: Evidence) -> Match | None:
+    nan = e.quote(_NAN, "")
+    huge = e.quote(r"\b\d(?:\.\d+)?e\+?3[5-9]\b", "")
+    with_float32 = e.match(r"(?:float32|fp32|full precision|--no-half|precision full)")
+    if e.match(r"\bbf16\b[\s\S]*CPU: ") and not huge:
+        return None
+    if not huge and not (nan and with_float32 and e.match(r"all\W*nan|same|also|too|still|every")):
+        return None
+    return Match(
+        seen(nan, huge),
+        (
+            "Compare a small matmul and a small convolution on the GPU with the same on the CPU: python -m labkit describe does it and names the one that differs.",
+            "Then try another build; with a processor's graphics beside the card, hide it: HIP_VISIBLE_DEVICES=0",
+        ),
+        ("python -m labkit describe   # every kernel 'ok'",),
+        likely=True,
+    )
+
+
+@rule("sdpa-math-fallback", explains=("perf-below-reference",))
+def sdpa_math_fallback(e: Evidence) -> Match | None:
+    line = e.quote(
+        r"(?:Flash|Mem) Efficient attention on Current AMD GPU is still experimental|No available kernel\. Aborting execution|not compiled with memory efficient attention",
+        "",
+    )
+    if not line or (e.env or {}).get("TORCH_ROCM_AOTRITON_ENABLE_EXPERIMENTAL") == "1":
+        return None
+    how = (
+        "$env:TORCH_ROCM_AOTRITON_ENABLE_EXPERIMENTAL=1 (TORCH_ROCM_AOTRITON_ENABLE_EXPERIMENTAL=1)"
+        if e.is_windows
+        else "export TORCH_ROCM_AOTRITON_ENABLE_EXPERIMENTAL=1"
+    )
+    return Match(
+        (line,),
+        (f"{how}   # before torch is imported; then check the numbers against the CPU",),
+        ("The warning is gone, and one attention call on GPU and CPU agrees.",),
+    )
+
+
+@rule("perf-below-reference")
+def perf_below_reference(e: Evidence) -> Match | None:
+    if e.fails or e.match(r"Attempting to use hipBLASLt|out of memory|busbw"):
+        return None
+    rates = [float(v) for v in re.findall(r"(\d+(?:\.\d+)?) ?(?:TFLOPS?|TFLOP/s)", e.said)]
+    line = e.quote(r"TFLOP|GFLOP|GEMM|matmul", "")
+    compared = e.match(
+        r"slower|below|instead of|expected|reference|should be|half of|regress|used to|was \d|than (?:with|before)"
+    )
+    pair = re.findall(r"(?:FP32|FP16|BF16|float32|float16)\W+(\d+(?:\.\d+)?)", e.said)
+    values = rates or [float(v) for v in pair]
+    if not line or not (compared or len(values) >= 2) or not values:
+        return None
+    if not compared and max(values) < 1.5 * min(values):
+        return None
+    return Match(
+        seen(line, e.quote(r"rocm\d|slower|expected|instead", "")),
+        (
+            "Try the other BLAS back end: export TORCH_BLAS_PREFER_HIPBLASLT=0, and compare in one run.",
+            "Then TunableOp (PYTORCH_TUNABLEOP_ENABLED=1; its first run is slow), or another release.",
+        ),
+        ("python -m labkit describe, and the GEMM of lesson 03 before and after.",),
+        likely=True,
+    )
