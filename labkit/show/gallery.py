@@ -12,6 +12,7 @@ from typing import Any
 from labkit.errors import LabkitError
 from labkit.show import style
 from labkit.show.grids import pixels
+from labkit.show.live import watched
 from labkit.show.picture import array, same_length
 
 _SIDE = 168  # CSS pixels of the picture
@@ -21,8 +22,8 @@ class Gallery:
     """A slider (mouse, or arrow keys once it has the focus) that walks through pictures and a model's probabilities.
 
     images: [N, C, H, W]; truth: [N] class numbers; probabilities: [N, C] of one model, rows that sum to 1. ``show(i)``
-    is the panel of picture i as HTML, ``text(i)`` the same in words; both work without widgets, and a page on which no
-    kernel runs keeps the panel of the first picture.
+    is the panel of picture i as HTML, ``text(i)`` the same in words; both work without widgets. A headless run, whose
+    page has no kernel to move a slider, keeps the panel of the first picture.
     """
 
     def __init__(
@@ -109,13 +110,15 @@ class Gallery:
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """The widget where there is a kernel, the first panel where there is none, the words for everyone else."""
-        shown: dict[str, Any] = {"text/plain": str(self), "text/html": self.show(self._start)}
-        try:
-            bundle = self.widget._repr_mimebundle_()
+        """The slider for a person with a kernel, one still panel for a page without, the words for everyone else."""
+        still = f"{self.show(self._start)}<p><em>Run this cell in JupyterLab to get the slider.</em></p>"
+        shown: dict[str, Any] = {"text/plain": str(self), "text/html": still}
+        if watched():
+            try:
+                bundle = self.widget._repr_mimebundle_()
+            except ImportError:  # without ipywidgets the still panel is all there is
+                return shown
             shown.update({k: v for k, v in bundle.items() if k.startswith("application/vnd.jupyter.widget")})
-        except Exception:  # without ipywidgets, or outside a kernel, the still panel is all there is
-            pass
         return shown
 
 

@@ -44,11 +44,19 @@ def test_moving_the_slider_changes_the_panel(gallery):
     assert (slider.min, slider.max) == (0, 2)
 
 
-def test_a_page_without_a_kernel_keeps_the_first_panel(gallery):
+def test_a_page_without_a_kernel_keeps_the_first_panel(gallery, monkeypatch):
+    monkeypatch.setenv("LABKIT_LIVE", "0")
     bundle = gallery._repr_mimebundle_()
     assert bundle["text/plain"] == gallery.text(0)
-    assert "picture 0:" in bundle["text/html"]
-    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert "picture 0:" in bundle["text/html"] and "Run this cell" in bundle["text/html"]
+    assert set(bundle) == {"text/plain", "text/html"}
+
+
+def test_a_person_gets_the_slider(gallery, monkeypatch):
+    monkeypatch.setenv("LABKIT_LIVE", "1")
+    bundle = gallery._repr_mimebundle_()
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == gallery.widget.model_id
+    assert bundle["text/plain"] == gallery.text(0)
 
 
 def test_the_png_is_read_back_exactly():
