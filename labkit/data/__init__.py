@@ -25,17 +25,17 @@ __all__ = ["Dataset", "Provenance", "cifar10", "fashion_mnist", "load", "main", 
 
 
 def mnist(download: bool = False) -> Dataset:
-    """MNIST (60,000 and 10,000 grey pictures, 28x28), or 1,797 real handwritten 8x8 digits, upsampled, as its stand-in."""
+    """MNIST: 60,000 and 10,000 grey pictures, 28x28. Its stand-in: 1,797 real handwritten digits, 8x8, upsampled."""
     return load("mnist", download)
 
 
 def fashion_mnist(download: bool = False) -> Dataset:
-    """Fashion-MNIST (60,000 and 10,000 grey pictures of clothes, 28x28). Raises LabkitError if it is nowhere: no stand-in."""
+    """Fashion-MNIST: 60,000 and 10,000 grey pictures of clothes, 28x28. No stand-in: LabkitError if it is nowhere."""
     return load("fashion_mnist", download)
 
 
 def cifar10(download: bool = False) -> Dataset:
-    """CIFAR-10 (50,000 and 10,000 colour pictures, 32x32), or 10,000 and 2,000 drawn shapes as its stand-in."""
+    """CIFAR-10: 50,000 and 10,000 colour pictures, 32x32. Its stand-in: 10,000 and 2,000 drawn shapes."""
     return load("cifar10", download)
 
 
@@ -56,9 +56,7 @@ def load(name: str, download: bool = False) -> Dataset:
             notes.append(_told(error, ours=place.ours))
             continue
         if found:
-            return _dataset(name, found.arrays, sources.CLASSES[name], Provenance(
-                source=f"{place.folder.resolve()} ({place.words})", checksum=found.checksum, licence=sources.LICENCES[name],
-                stand_in=False, note=" ".join(notes)))
+            return _real(name, found, f"{place.folder.resolve()} ({place.words})", notes)
     if download:
         folder = cache_root() / name
         try:
@@ -70,9 +68,7 @@ def load(name: str, download: bool = False) -> Dataset:
             notes.append(error.problem)
         else:
             if found:
-                return _dataset(name, found.arrays, sources.CLASSES[name], Provenance(
-                    source=f"{folder} (downloaded just now)", checksum=found.checksum, licence=sources.LICENCES[name],
-                    stand_in=False, note=" ".join(notes)))
+                return _real(name, found, f"{folder} (downloaded just now)", notes)
     return _stand_in(name, notes, download)
 
 
@@ -109,26 +105,31 @@ def _told(error: DamagedFileError, ours: bool) -> str:
     return f"Set aside as {aside.name}: {error.problem}"
 
 
-def _stand_in(name: str, notes: list[str], download: bool) -> Dataset:
-    import numpy as np
+def _real(name: str, found: sources.Found, source: str, notes: list[str]) -> Dataset:
+    return _dataset(name, found.arrays, sources.CLASSES[name], Provenance(
+        source, found.checksum, sources.LICENCES[name], stand_in=False, note=" ".join(notes)))
 
+
+def _stand_in(name: str, notes: list[str], download: bool) -> Dataset:
     if not download:
         notes.append("No copy was found on this machine; 'python -m labkit data --fetch' downloads one.")
     if name == "mnist":
         from labkit.data import digits
 
         train, train_labels, test, test_labels = digits.digits()
-        return _dataset(name, (train[:, None], train_labels, test[:, None], test_labels), sources.CLASSES[name], Provenance(
-            source="embedded: 1,797 real handwritten digits of 8x8 pixels (UCI, by way of scikit-learn), enlarged to 28x28",
+        arrays = (train[:, None], train_labels, test[:, None], test_labels)
+        return _dataset(name, arrays, sources.CLASSES[name], Provenance(
+            source="embedded: 1,797 real handwritten digits of 8x8 pixels (UCI, by way of scikit-learn), enlarged",
             checksum=f"sha256 {digits.SHA256[:16]}... of the embedded file", licence=digits.LICENCE, stand_in=True,
             note=" ".join(notes)), "8x8 digits, upsampled")
     if name == "cifar10":
         from labkit.data import shapes
 
-        arrays: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] = shapes.pictures()
+        arrays = shapes.pictures()
         return _dataset(name, arrays, shapes.CLASSES, Provenance(
-            source=f"drawn by labkit just now from seed {shapes.SEED}", checksum=None, licence="MIT, as labkit", stand_in=True,
-            note=" ".join(notes)), "drawn shapes")
+            source=f"drawn by labkit just now, from seed {shapes.SEED}",
+            checksum=f"sha256 {shapes.checksum(*arrays)[:16]}... of the drawn pictures", licence="MIT, as labkit",
+            stand_in=True, note=" ".join(notes)), "drawn shapes")
     raise LabkitError(
         f"{TITLES[name]} is not on this machine, and there is no stand-in for it. {' '.join(notes)}".strip(),
         "On Debian and Ubuntu: sudo apt install dataset-fashion-mnist. Anywhere, with a network: download=True, or "

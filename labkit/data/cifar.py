@@ -1,7 +1,7 @@
 """CIFAR-10 as its author publishes it: the binary batches, the Python batches (pickles) and both archives.
 
-A pickle is a program. Nothing here runs one: `read_python_batch` walks through the instructions itself, knows only those
-that build plain values, and turns the four calls that a batch contains (NumPy's array, its element type, two text helpers)
+A pickle is a program. Nothing here runs one: `read_python_batch` walks through the instructions itself, knows only
+those that build plain values, and turns the few calls that a batch contains (NumPy's array, its element type, bytes)
 into records. Any other instruction or name is refused.
 """
 
@@ -29,7 +29,7 @@ def read_binary_batch(data: bytes, name: str = "the batch") -> tuple[np.ndarray,
     Returns uint8 [N, 3, 32, 32] and int64 [N]. Raises LabkitError if the size does not fit or a label is above 9.
     """
     if not data or len(data) % RECORD_BYTES:
-        raise LabkitError(f"{name} has {len(data):,} bytes, which is no whole number of {RECORD_BYTES}-byte records.", _REMEDY)
+        raise LabkitError(f"{name} has {len(data):,} bytes, which is no whole number of records of {RECORD_BYTES}.", _REMEDY)
     records = np.frombuffer(data, np.uint8).reshape(-1, RECORD_BYTES)
     return records[:, 1:].reshape(-1, 3, 32, 32).copy(), _labels(records[:, 0], name)
 

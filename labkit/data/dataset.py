@@ -59,12 +59,12 @@ class Dataset:
     def rows(self) -> list[tuple[str, str]]:
         """The card as (heading, text) pairs."""
         channels, height, width = self.train_images.shape[1:]
-        kind = "grey" if channels == 1 else "colour"
+        kind = f"{'grey' if channels == 1 else 'colour'}, {height}x{width}"
         rows = [("data set", self.label)]
         if self.provenance.stand_in:
-            rows.append(("STAND-IN", f"This is not {TITLES.get(self.name, self.name)}. Results here say nothing about it."))
+            rows.append(("STAND-IN", f"This is not {TITLES.get(self.name, self.name)}. Results say nothing about it."))
         rows += [
-            ("pictures", f"{len(self.train_images):,} to train, {len(self.test_images):,} to test; {kind}, {height}x{width}"),
+            ("pictures", f"{len(self.train_images):,} to train, {len(self.test_images):,} to test; {kind}"),
             ("classes", f"{len(self.classes)}: {', '.join(self.classes)}"),
             ("source", self.provenance.source),
             ("checksum", self.provenance.checksum or "none published for these files; sizes and labels were checked"),

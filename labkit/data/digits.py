@@ -1,9 +1,9 @@
 """The stand-in for MNIST: 1,797 real handwritten digits, 8x8 pixels each, made 28x28.
 
-digits.csv.gz is the file that scikit-learn 1.9.1 carries as sklearn/datasets/data/digits.csv.gz, byte for byte: the test
-part of 'Optical Recognition of Handwritten Digits' (E. Alpaydin and C. Kaynak, 1998, doi:10.24432/C50P49), written by
-13 people, published by the UCI Machine Learning Repository under CC BY 4.0. Each row holds 64 counts from 0 to 16 (black
-pixels in a 4x4 block of the scanned 32x32 bitmap) and the digit.
+digits.csv.gz is the file that scikit-learn 1.9.1 carries as sklearn/datasets/data/digits.csv.gz, byte for byte: the
+test part of 'Optical Recognition of Handwritten Digits' (E. Alpaydin and C. Kaynak, 1998, doi:10.24432/C50P49),
+written by 13 people, published by the UCI Machine Learning Repository under CC BY 4.0. Each row holds 64 counts from
+0 to 16 (black pixels in a 4x4 block of the scanned 32x32 bitmap) and the digit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
     packed = files("labkit.data").joinpath("digits.csv.gz").read_bytes()
     if hashlib.sha256(packed).hexdigest() != SHA256:
-        raise LabkitError("labkit's own file digits.csv.gz was changed.", "Restore it: git checkout labkit/data/digits.csv.gz")
+        raise LabkitError("labkit's own file digits.csv.gz was changed.",
+                          "Restore it: git checkout labkit/data/digits.csv.gz")
     table = np.array(gunzip(packed).replace(b"\n", b",").rstrip(b",").split(b","), dtype=np.int64).reshape(-1, 65)
     images, labels = enlarge(table[:, :64].reshape(-1, 8, 8)), table[:, 64]
     test = np.zeros(len(labels), dtype=bool)
@@ -53,7 +54,7 @@ def enlarge(counts: np.ndarray) -> np.ndarray:
 
 
 def _catmull_rom(size: int, larger: int) -> np.ndarray:
-    """Weights [larger, size], whole numbers, each row about 4096: cubic interpolation at the centres of larger pixels."""
+    """Weights [larger, size], whole numbers, about 4096 a row: cubic interpolation at the centres of the new pixels."""
     weights = np.zeros((larger, size))
     for row in range(larger):
         where = (row + 0.5) * size / larger - 0.5

@@ -1,10 +1,9 @@
-"""Fetching one file: several mirrors, a checksum, resumed where it was cut, and never half a file under its final name."""
+"""Fetching one file: several mirrors, a checksum, resumed where it was cut, never half a file under its final name."""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import sys
 import urllib.error
 import urllib.request
@@ -46,7 +45,7 @@ def fetch(urls: Sequence[str], target: Path, checksum: str, *, size_limit_bytes:
             say(f"Fetching {target.name} from {host}" + (f", from byte {had:,} on" if had else ""))
             problem = _transfer(url, part, size_limit_bytes, timeout_s)
             if problem is None and digest(part, checksum) == checksum:
-                os.replace(part, target)
+                part.replace(target)
                 return failures
             has = part.stat().st_size if part.exists() else 0
             if problem is None:
@@ -59,7 +58,7 @@ def fetch(urls: Sequence[str], target: Path, checksum: str, *, size_limit_bytes:
                 failures.append(f"{host}: {problem}.")
                 break
     raise LabkitError(f"{target.name} could not be fetched: {' '.join(failures)}",
-                      "Check the network or its proxy settings, or put the files into a folder and name it in LABKIT_DATA.")
+                      "Check the network and its proxy settings, or name a folder that has the files in LABKIT_DATA.")
 
 
 _WHERE = "Name a folder that you can write to in LABKIT_CACHE."

@@ -42,13 +42,13 @@ def read_idx(data: bytes, name: str = "the data") -> np.ndarray:
     if dimensions > 32 or expected > _LARGEST_BYTES:
         raise LabkitError(f"{name} claims to hold an array of shape {shape}, which no data set here has.", _REMEDY)
     if len(data) - start != expected:
-        raise LabkitError(f"{name} should hold {expected:,} bytes of data for shape {shape}, but holds {len(data) - start:,}.",
-                          _REMEDY)
+        raise LabkitError(f"{name} should hold {expected:,} bytes of data for shape {shape}, "
+                          f"but holds {len(data) - start:,}.", _REMEDY)
     return np.frombuffer(data, element, offset=start).reshape(shape).astype(element.newbyteorder("="))
 
 
 def gunzip(data: bytes, name: str = "the data") -> bytes:
-    """Unpacks exactly one gzip stream of at most 1 GiB. Raises LabkitError if it is damaged, cut off or followed by more."""
+    """Unpacks exactly one gzip stream of at most 1 GiB. Raises LabkitError if it is damaged or more follows."""
     stream = zlib.decompressobj(wbits=31)
     try:
         unpacked = stream.decompress(data, _LARGEST_BYTES)

@@ -20,14 +20,15 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class Place:
-    """A folder that may hold a data set. words: whose it is, for people. ours: labkit may move damaged files aside in it."""
+    """A folder that may hold a data set. words: whose it is. ours: labkit may set damaged files aside in it."""
 
     folder: Path
     words: str
     ours: bool = False
 
 
-def cache_root(environment: Mapping[str, str] | None = None, system: str = sys.platform, home: Path | None = None) -> Path:
+def cache_root(environment: Mapping[str, str] | None = None, system: str = sys.platform,
+               home: Path | None = None) -> Path:
     """labkit's own cache folder (it need not exist): LABKIT_CACHE, or where this system keeps caches."""
     environment = os.environ if environment is None else environment
     if environment.get("LABKIT_CACHE"):
@@ -45,7 +46,8 @@ def torchvision_roots(environment: Mapping[str, str] | None = None, home: Path |
     environment = os.environ if environment is None else environment
     home = Path.home() if home is None else home
     torch_home = environment.get("TORCH_HOME") or Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "torch"
-    return (Path("data"), Path("..", "data"), Path("datasets"), home / "data", home / "datasets", Path(torch_home, "datasets"))
+    return (Path("data"), Path("..", "data"), Path("datasets"), home / "data", home / "datasets",
+            Path(torch_home, "datasets"))
 
 
 def places(name: str) -> Iterator[Place]:
@@ -53,8 +55,9 @@ def places(name: str) -> Iterator[Place]:
     if os.environ.get("LABKIT_DATA"):
         root = Path(os.environ["LABKIT_DATA"]).expanduser()
         yield from _within(name, root, "LABKIT_DATA")
-        if name != "cifar10" and root.name.lower() in {Path(folder).name.lower() for folder in FOLDERS[name]} - {"raw"}:
-            yield Place(root, "LABKIT_DATA")  # MNIST and Fashion-MNIST use the same file names: the folder's name decides
+        # MNIST and Fashion-MNIST use the same file names, so files right in LABKIT_DATA count only if its name says which
+        if name != "cifar10" and root.name.lower() in {folder.lower() for folder in FOLDERS[name]}:
+            yield Place(root, "LABKIT_DATA")
     yield Place(cache_root() / name, "labkit's cache", ours=True)
     for root in torchvision_roots():
         yield from _within(name, root, "a folder that torchvision uses")

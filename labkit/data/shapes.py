@@ -20,8 +20,9 @@ _SIDE = 32
 Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def pictures(train: int = 10_000, test: int = 2_000, seed: int = SEED) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Train images, train labels, test images, test labels: uint8 [N, 3, 32, 32] and int64 [N]; classes balanced, mixed.
+def pictures(train: int = 10_000, test: int = 2_000,
+             seed: int = SEED) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Train images, train labels, test images, test labels: uint8 [N, 3, 32, 32], int64 [N]; classes in equal parts.
 
     The same numbers and seed give the same bytes on every machine.
     """
@@ -54,17 +55,14 @@ def checksum(*arrays: np.ndarray) -> str:
 def _uniform(bits: np.random.PCG64, count: int, low: float, high: float) -> np.ndarray:
     """count numbers from low to high, float32 [count, 1, 1], each from the upper 24 of 64 random bits."""
     raw = bits.random_raw(count) >> np.uint64(40)
-    return (np.float32(low) + np.float32(high - low) * (raw.astype(np.float32) * np.float32(2.0**-24))).reshape(-1, 1, 1)
+    unit = raw.astype(np.float32) * np.float32(2.0**-24)
+    return (np.float32(low) + np.float32(high - low) * unit).reshape(-1, 1, 1)
 
 
 def _direction(bits: np.random.PCG64, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random unit vectors, near enough uniform in angle: (1 - t^2, 2 t) / (1 + t^2) in a random quarter turn."""
-    t = _uniform(bits, count, -0.41421357, 0.41421357)  # tan of an eighth turn, halved
-    x, y = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
-    quarter = np.floor(_uniform(bits, count, 0, 4))
-    x, y = np.where(quarter % 2 == 0, x, -y), np.where(quarter % 2 == 0, y, x)
-    sign = np.where(quarter < 2, np.float32(1), np.float32(-1))
-    return x * sign, y * sign
+    """Random unit vectors, cosine and sine of an angle within 45 degrees: (1 - t^2, 2 t) / (1 + t^2)."""
+    t = _uniform(bits, count, -0.41421357, 0.41421357)  # t is the tangent of half the angle
+    return (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
 
 
 def _draw_class(count: int, distance: Distance, bits: np.random.PCG64) -> np.ndarray:
@@ -72,33 +70,36 @@ def _draw_class(count: int, distance: Distance, bits: np.random.PCG64) -> np.nda
     axis = (np.arange(_SIDE, dtype=np.float32) - np.float32(15.5)).reshape(1, 1, _SIDE)
     x0, y0 = axis, axis.reshape(1, _SIDE, 1)
     cos, sin = _direction(bits, count)
-    size = _uniform(bits, count, 8.0, 12.0)
-    x = x0 - _uniform(bits, count, -4.0, 4.0)
-    y = y0 - _uniform(bits, count, -4.0, 4.0)
+    size = _uniform(bits, count, 7.0, 12.0)
+    room = 12 - size * np.float32(0.65)  # small shapes wander further; none is cut off by much
+    x = x0 - room * _uniform(bits, count, -1, 1)
+    y = y0 - room * _uniform(bits, count, -1, 1)
     inside = distance((x * cos + y * sin) / size, (y * cos - x * sin) / size) * size
     cover = np.clip(np.float32(0.5) - inside, 0, 1)  # anti-aliased edge of one pixel
 
     stripes = _stripes(x0, y0, bits, count)
     fill = _stripes(x0, y0, bits, count)
-    gradient_x, gradient_y = _direction(bits, count)
-    gradient = (x0 * gradient_x + y0 * gradient_y) * np.float32(1 / 23)
+    gradient = x0 * _uniform(bits, count, -0.05, 0.05) + y0 * _uniform(bits, count, -0.05, 0.05)
 
     ground = [_uniform(bits, count, 40, 215) for _ in range(3)]
     shade = [_uniform(bits, count, -45, 45) for _ in range(3)]
-    # the shape is lighter or darker than the ground by a step that is the same in all channels, plus a tint
-    step = _uniform(bits, count, 55, 110) * np.where(_uniform(bits, count, 0, 1) < 0.5, np.float32(-1), np.float32(1))
+    # the shape is lighter than the ground (in one picture of four darker), by a step for all channels plus a tint
+    darker = _uniform(bits, count, 0, 1) < 0.25
+    step = _uniform(bits, count, 55, 110) * np.where(darker, np.float32(-1), np.float32(1))
     tint = [_uniform(bits, count, -45, 45) for _ in range(3)]
-    noise = (bits.random_raw(count * 3 * _SIDE * _SIDE // 8).astype("<u8").view(np.uint8).reshape(count, 3, _SIDE, _SIDE)
-             .astype(np.float32) - np.float32(127.5)) * np.float32(0.25)
+    noise = bits.random_raw(count * 3 * _SIDE * _SIDE // 8).astype("<u8").view(np.uint8)
+    picture = (noise.reshape(count, 3, _SIDE, _SIDE).astype(np.float32) - np.float32(127.5)) * np.float32(0.25)
     for channel in range(3):
         behind = ground[channel] + shade[channel] * gradient + stripes
-        noise[:, channel] += behind + cover * (step + tint[channel] + fill - stripes)
-    return np.clip(np.floor(noise + np.float32(0.5)), 0, 255).astype(np.uint8)
+        picture[:, channel] += behind + cover * (step + tint[channel] + fill - stripes)
+    return np.clip(np.floor(picture + np.float32(0.5)), 0, 255).astype(np.uint8)
 
 
 def _stripes(x: np.ndarray, y: np.ndarray, bits: np.random.PCG64, count: int) -> np.ndarray:
     """Soft stripes of a random width, angle and strength: float32 [count, 32, 32], grey levels around 0."""
     along, across = _direction(bits, count)
+    upright = _uniform(bits, count, 0, 1) < 0.5
+    along, across = np.where(upright, along, -across), np.where(upright, across, along)
     period = _uniform(bits, count, 4, 14)
     phase = (x * along + y * across) / period + _uniform(bits, count, 0, 1)
     wave = np.abs(phase - np.floor(phase) - np.float32(0.5)) * 4 - 1  # a triangle wave from -1 to 1

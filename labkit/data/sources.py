@@ -35,15 +35,17 @@ class Found:
 # MD5 sums: torchvision 0.29.1, datasets/mnist.py (MNIST.resources, FashionMNIST.resources), read 2026-11-30.
 # SHA-256 sums: the same pictures as Debian's package dataset-fashion-mnist 0.0~git20200523.55506a9-1 compresses them.
 _IDX_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-_IDX_SUMS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "mnist": (
-        ("md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",), ("md5:d53e105ee54ea40749a09fcbcd1e9432",),
-        ("md5:9fb629c4189551a2d022fa330f9573f3",), ("md5:ec29112dd5afa0611ce80d1b7f02629c",)),
-    "fashion_mnist": (
-        ("md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d", "sha256:b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7"),
-        ("md5:25c81989df183df01b3e8a0aad5dffbe", "sha256:0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056"),
-        ("md5:bef4ecab320f06d8554ea6380940ec79", "sha256:cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa"),
-        ("md5:bb300cfdad3c16e7a12a480ee83cd310", "sha256:8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05")),
+_MD5 = {
+    "mnist": ("f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432",
+              "9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c"),
+    "fashion_mnist": ("8d4fb7e6c68d591d4c3dfef9ec88bf0d", "25c81989df183df01b3e8a0aad5dffbe",
+                      "bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310"),
+}
+_DEBIAN_SHA256 = {
+    "fashion_mnist": ("b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7",
+                      "0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056",
+                      "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
+                      "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05"),
 }
 # Mirrors: torchvision's own first, then those of CVDF (MNIST), of Keras and of the authors' repository (Fashion-MNIST).
 MIRRORS = {
@@ -57,11 +59,12 @@ MIRRORS = {
 LICENCES = {
     "mnist": "CC BY-SA 3.0, copyright Y. LeCun and C. Cortes (as Keras' documentation states it)",
     "fashion_mnist": "MIT, copyright 2017 Zalando SE",
-    "cifar10": "none stated; its author asks to cite A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+    "cifar10": "none stated; its author asks to cite A. Krizhevsky, Learning Multiple Layers of Features, 2009",
 }
 CLASSES = {
     "mnist": ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
-    "fashion_mnist": ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+    "fashion_mnist": ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+                      "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
     "cifar10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
 }
 
@@ -86,7 +89,10 @@ def read(name: str, folder: Path) -> Found | None:
 
 
 def fetch(name: str, folder: Path, say: Callable[[str], None] | None = None) -> list[str]:
-    """Downloads the files of `name` into labkit's folder for it. Returns sentences on mirrors that failed; raises LabkitError."""
+    """Downloads the files of `name` into labkit's folder for it.
+
+    Returns sentences about mirrors that failed. Raises LabkitError if no mirror gave a good file.
+    """
     say = download.say if say is None else say
     notes: list[str] = []
     if name == "cifar10":
@@ -96,16 +102,16 @@ def fetch(name: str, folder: Path, say: Callable[[str], None] | None = None) -> 
                                     size_limit_bytes=200 << 20, say=say)
         _unpack(archive, folder / _BINARY_FOLDER)
         return notes
-    for file, sums in zip(_IDX_FILES, _IDX_SUMS[name], strict=True):
+    for file, md5 in zip(_IDX_FILES, _MD5[name], strict=True):
         target = folder / f"{file}.gz"
         if not target.exists():
-            notes += download.fetch([root + target.name for root in MIRRORS[name]], target, sums[0],
+            notes += download.fetch([root + target.name for root in MIRRORS[name]], target, f"md5:{md5}",
                                     size_limit_bytes=64 << 20, say=say)
     return notes
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """The six batches of the binary archive, under their own names, each complete or not there; then the archive goes."""
+    """The six batches of the binary archive, each complete or not there; then the archive goes."""
     try:
         members = cifar.archive_members(archive.read_bytes(), _BINARY_FILES, archive.name)
     except LabkitError as error:
@@ -131,8 +137,8 @@ def _read_idx_files(name: str, folder: Path) -> Found | None:
         if not plain.is_file() and not packed.is_file():
             return None
         paths.append(plain if plain.is_file() else packed)
-    arrays, agreed = [], []
-    for path, sums, dimensions in zip(paths, _IDX_SUMS[name], (3, 1, 3, 1), strict=True):
+    arrays, packed_files = [], []
+    for path, dimensions in zip(paths, (3, 1, 3, 1), strict=True):
         data = _bytes(path)
         try:
             array = read_idx(data, str(path))
@@ -140,12 +146,24 @@ def _read_idx_files(name: str, folder: Path) -> Found | None:
         except LabkitError as error:
             raise DamagedFileError(path, error) from None
         arrays.append(array[:, None] if dimensions == 3 else array.astype(np.int64))
-        agreed += [kind.partition(":")[0] for kind in sums if path.suffix == ".gz" and download.digest_of(data, kind) == kind]
-    for images, labels, path in ((arrays[0], arrays[1], paths[1]), (arrays[2], arrays[3], paths[3])):
+        packed_files.append(data)
+    train_images, train_labels, test_images, test_labels = arrays
+    for images, labels, path in ((train_images, train_labels, paths[1]), (test_images, test_labels, paths[3])):
         if len(images) != len(labels):
-            raise DamagedFileError(path, LabkitError(f"{path} has {len(labels):,} labels for {len(images):,} pictures."))
-    checksum = f"{agreed[0]} of all four files as published" if len(agreed) == 4 else None
-    return Found((arrays[0], arrays[1], arrays[2], arrays[3]), checksum)
+            problem = f"{path} has {len(labels):,} labels for {len(images):,} pictures."
+            raise DamagedFileError(path, LabkitError(problem))
+    return Found((train_images, train_labels, test_images, test_labels), _agreed(name, packed_files))
+
+
+def _agreed(name: str, files: list[bytes]) -> str | None:
+    """Which published sums the four gzipped files have; None for none of them, and for unpacked files."""
+    for kind, table, words in (("sha256", _DEBIAN_SHA256, "as in Debian's package dataset-fashion-mnist"),
+                               ("md5", _MD5, "as published")):
+        sums = table.get(name, ())
+        if sums and all(download.digest_of(data, f"{kind}:") == f"{kind}:{known}"
+                        for data, known in zip(files, sums, strict=True)):
+            return f"{kind} of all four files {words}"
+    return None
 
 
 def _check_idx(array: np.ndarray, dimensions: int, name: str) -> None:
@@ -161,7 +179,7 @@ def _check_idx(array: np.ndarray, dimensions: int, name: str) -> None:
 def _read_cifar(folder: Path) -> Found | None:
     for subfolder, files, reader in ((_BINARY_FOLDER, _BINARY_FILES, cifar.read_binary_batch),
                                      (_PYTHON_FOLDER, _BATCHES, cifar.read_python_batch)):
-        for inner in (folder / subfolder, folder):  # labelled as unpacked, or LABKIT_DATA is that folder itself
+        for inner in (folder / subfolder, folder):  # beside, or LABKIT_DATA is that folder itself
             if all((inner / file).is_file() for file in files):
                 return _read_batches(inner, files, reader)
     for archive, known, files, reader in ((_BINARY_ARCHIVE, _BINARY_SUM, _BINARY_FILES, cifar.read_binary_batch),
@@ -182,7 +200,7 @@ def _read_cifar(folder: Path) -> Found | None:
 def _read_batches(folder: Path, files: Sequence[str], reader: _Reader) -> Found:
     sums, words = _PYTHON_SUMS, "md5 of all six batches as published"
     if files is _BINARY_FILES:
-        sums, words = _written_sums(folder), "sha256 of all six batches as when they were unpacked from the published archive"
+        sums, words = _written_sums(folder), "sha256 of all six batches as in the archive, whose md5 was as published"
     parts, agreed = [], 0
     for file in files:
         data = _bytes(folder / file)
@@ -206,7 +224,8 @@ def _written_sums(folder: Path) -> dict[str, str]:
         lines = (folder / _SUMS_FILE).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
-    return {name: checksum for checksum, _, name in (line.partition("  ") for line in lines) if checksum.startswith("sha256:")}
+    parts = [line.partition("  ") for line in lines]
+    return {name: checksum for checksum, _, name in parts if checksum.startswith("sha256:")}
 
 
 def _bytes(path: Path) -> bytes:
