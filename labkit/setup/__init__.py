@@ -86,7 +86,8 @@ def is_ready(place: Environment, needs: str, choice: str | None, environ: Mappin
         and choice in (None, stamp.get("choice"))
         and index in ("", stamp.get("index"))
         and environment.hardware_fingerprint() in stamp.get("hardware", ())
-        and environment.site_mtime_ns(stamp.get("site", "")) == stamp.get("site_mtime_ns")
+        and bool(stamp.get("watched"))
+        and all(environment.changed_ns(folder) == then for folder, then in stamp["watched"].items())
     )
 
 

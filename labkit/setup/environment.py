@@ -168,10 +168,16 @@ def write_stamp(environment: Environment, stamp: Mapping[str, Any]) -> None:
             raise
 
 
-def site_mtime_ns(site: str) -> int:
-    """Changes when a package is installed into or removed from ``site`` by anyone; 0 where it is gone."""
+def watched(site: Path) -> dict[str, int]:
+    """Folders and when they last changed (ns): one of these changes when anyone installs or removes a package, or
+    deletes files of torch. 0 for a folder that is gone."""
+    folders = [site, site / "torch", site / "torch" / "lib", *sorted(site.glob("torch-*.dist-info"))]
+    return {str(folder): changed_ns(folder) for folder in folders}
+
+
+def changed_ns(folder: str | Path) -> int:
     try:
-        return Path(site).stat().st_mtime_ns
+        return Path(folder).stat().st_mtime_ns
     except OSError:
         return 0
 

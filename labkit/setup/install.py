@@ -27,8 +27,8 @@ from labkit.setup import sources, words
 from labkit.setup.plan import TorchPlan
 
 # Measured on Linux with Python 3.11 on 2026-11-30: all that the course and the test extra need beside the torch family.
-COURSE_BYTES = 550_000_000
-TEST_BYTES = 350_000_000
+COURSE_BYTES = 400_000_000
+TEST_BYTES = 300_000_000
 HEARTBEAT_SECONDS = 15.0
 
 
@@ -344,7 +344,7 @@ def activity(line: str) -> str:
     match = re.match(r"Installing collected packages: (.*)", line)
     if match:
         names = [name.strip() for name in match.group(1).split(",")]
-        return f"unpacking {len(names)} packages ({', '.join(names[-3:])})"
+        return f"unpacking {len(names)} package{'s' if len(names) > 1 else ''} ({', '.join(names[-3:])})"
     return ""
 
 

@@ -395,7 +395,9 @@ def announce(place: Environment, work: Work, wish: Wish, dependencies: Sequence[
     for note in work.notes:
         say(words.because([note]))
     chosen = work.torch
-    if chosen is not None and work.family:
+    if chosen is not None and work.family and "torch" not in work.family:
+        say(f"  {work.family[0]} for the torch that is there, from {install.source_name(chosen, wish.wheelhouse)}")
+    elif chosen is not None and work.family:
         kind = {"rocm": "ROCm build", "cuda": "CUDA build", "cpu": "CPU build"}.get(
             chosen.build, "build for this system"
         )
@@ -567,6 +569,7 @@ def _install(
             == 0
         )
 
+    planned = work.torch
     if own and "torch" in work.family and work.choice == "auto" and work.machine.system in ("linux", "windows"):
         work = _ask_authority(place, wish, work, dependencies, pip)
     chosen = work.torch
@@ -578,31 +581,33 @@ def _install(
             chosen, place, wish, work, dependencies, settings, constraints, pip, index_answers, log, total, disk_usage
         )
         inventory = _looked(place, dependencies)
-    if work.family and chosen is not None and used is not None:
+        if used is not None and planned is not None:
+            _write_record(place, work, planned, used, inventory)
+    if "torchvision" in work.family and used is not None:
         environment.write_text(constraints, install.pins(inventory.versions, ("torch",)))
-        for step in install.steps(used, dependencies, constraints, wheelhouse=wish.wheelhouse, family=("torchvision",))[
-            :-1
-        ]:
-            if "torchvision" in work.family:
-                _step(step, pip, f"[{len(work.family)}/{total}]", place, log, disk_usage)
+        step = install.steps(used, dependencies, constraints, wheelhouse=wish.wheelhouse, family=("torchvision",))[0]
+        _step(step, pip, f"[{len(work.family)}/{total}]", place, log, disk_usage)
         inventory = _looked(place, dependencies)
-        if "torch" in work.family:
-            environment.write_json(
-                place.notes / RECORD,
-                {
-                    "choice": work.choice,
-                    "index": work.index,
-                    "planned": _essence(chosen),
-                    "used": _essence(used),
-                    "gfx": list(used.gfx),
-                    "version": inventory.versions.get("torch", ""),
-                },
-            )
     environment.write_text(constraints, install.pins(inventory.versions))
     if work.rest:
         step = install.steps(None, dependencies, constraints, wheelhouse=wish.wheelhouse)[-1]
         _step(step, pip, f"[{total}/{total}]", place, log, disk_usage)
     return _looked(place, dependencies), replace(work, torch=used)
+
+
+def _write_record(place: Environment, work: Work, planned: TorchPlan, used: TorchPlan, inventory: Inventory) -> None:
+    """Remembers what was carried out, and the plan before rocm-bootstrap and fallbacks, to see when a plan changes."""
+    environment.write_json(
+        place.notes / RECORD,
+        {
+            "choice": work.choice,
+            "index": work.index,
+            "planned": _essence(planned),
+            "used": _essence(used),
+            "gfx": list(used.gfx),
+            "version": inventory.versions.get("torch", ""),
+        },
+    )
 
 
 def _torch(
@@ -783,9 +788,8 @@ def _remember(
             "index": work.index,
             "requirements": lists,
             "hardware": [*known[-7:], hardware],
-            "site": str(inventory.site),
             "torch": inventory.versions.get("torch", ""),
             "verdict": verdict.as_json(),
-            "site_mtime_ns": environment.site_mtime_ns(str(inventory.site)),
+            "watched": environment.watched(inventory.site),
         },
     )
