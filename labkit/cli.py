@@ -102,6 +102,17 @@ def _parser() -> argparse.ArgumentParser:
     read.add_argument("file", metavar="FILE", help="a file, a folder, or - for standard input")
     read.add_argument("--json", action="store_true", help="print JSON")
 
+    doctor = command(
+        "doctor", "Say what is wrong with this machine (or one from a file), from evidence, and what mends it."
+    )
+    doctor.add_argument(
+        "--from", dest="source", metavar="FILE", help="a snapshot, a case, or any text that somebody pasted"
+    )
+    doctor.add_argument("--symptom", metavar="TEXT", help="what you saw: an error message or a few words")
+    form = doctor.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--markdown", action="store_true", help="print Markdown, for an issue or a forum")
+
     data = command(
         "data", "Say where each data set would come from, or fetch it for later use without a network.", needs="course"
     )
@@ -201,6 +212,22 @@ def _read(options: argparse.Namespace) -> int:
     return 2 if facts["kind"] == "unknown" else 0
 
 
+def _doctor(options: argparse.Namespace) -> int:
+    from labkit.machine import doctor, evidence, report
+
+    known = (
+        evidence.load(Path(options.source), options.symptom or "")
+        if options.source
+        else evidence.here(options.symptom or "")
+    )
+    diagnosis = doctor.diagnose(known)
+    if options.json:
+        print(json.dumps(diagnosis.as_json(), indent=1))
+    else:
+        print(report.as_markdown(diagnosis) if options.markdown else report.as_text(diagnosis))
+    return 1 if any(finding.severity == "blocks" for finding in diagnosis.findings) else 0
+
+
 def _data(options: argparse.Namespace) -> int:
     from labkit import data
 
@@ -217,4 +244,5 @@ _COMMANDS = {
     "format": _format,
     "data": _data,
     "read": _read,
+    "doctor": _doctor,
 }

@@ -5,14 +5,17 @@ Rules read only this. What was not collected is None and means unknown, never 'n
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from labkit.catalog import gfx as catalog
-from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, rocm_smi, rocminfo
+from labkit.errors import LabkitError
+from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, recognise, rocm_smi, rocminfo
 from labkit.machine.readers.text import clean
 
 
@@ -89,7 +92,7 @@ class Evidence:
     packages: Mapping[str, str] | None = None
     container: bool | None = None
     modules: tuple[str, ...] | None = None
-    user: str | None = None
+    bus_is_empty: bool = False  # the bus was looked at, and no display device of any maker is on it
 
     # ---- quoting ------------------------------------------------------------------------------------------------------
     @cached_property
@@ -147,7 +150,7 @@ class Evidence:
         if text is None and lspci.is_lspci(self.said):
             text = self.symptom
         if not text or not lspci.is_lspci(clean(text)):
-            return None
+            return [] if self.bus_is_empty else None
         found: Sequence[Mapping[str, Any]] = lspci.read(clean(text))["gpus"]
         return found
 
@@ -341,9 +344,13 @@ class Evidence:
 
 
 _GENERIC = {
-    "gfx9-4-generic": "gfx94", "gfx9-generic": "gfx90", "gfx10-1-generic": "gfx101", "gfx10-3-generic": "gfx103",
-    "gfx11-generic": "gfx11", "gfx12-generic": "gfx12",
-}  # fmt: skip
+    "gfx9-4-generic": "gfx94",
+    "gfx9-generic": "gfx90",
+    "gfx10-1-generic": "gfx101",
+    "gfx10-3-generic": "gfx103",
+    "gfx11-generic": "gfx11",
+    "gfx12-generic": "gfx12",
+}
 
 
 def is_integrated(gfx: str) -> bool:
@@ -360,9 +367,15 @@ def from_case(case: Mapping[str, Any]) -> Evidence:
     if isinstance(facts, Mapping):
         arch = facts.get("arch_list")
         torch = Torch(
-            facts.get("version"), facts.get("hip"), facts.get("cuda"), tuple(arch) if arch is not None else None,
-            tuple(facts.get("gcn_arch_names") or ()), facts.get("cuda_available"), facts.get("kernel_ok"), facts.get("error"),
-        )  # fmt: skip
+            facts.get("version"),
+            facts.get("hip"),
+            facts.get("cuda"),
+            tuple(arch) if arch is not None else None,
+            tuple(facts.get("gcn_arch_names") or ()),
+            facts.get("cuda_available"),
+            facts.get("kernel_ok"),
+            facts.get("error"),
+        )
     nodes = {
         path: Node(node.get("exists"), node.get("mode"), node.get("owner"), node.get("group"), node.get("readable"))
         for path, node in (given.get("devices") or {}).items()
@@ -382,9 +395,175 @@ def from_case(case: Mapping[str, Any]) -> Evidence:
     }
     env = given.get("env")
     return Evidence(
-        platform=str(case.get("platform") or "linux"), symptom=str(given.get("symptom") or ""), texts=texts, torch=torch,
+        platform=str(case.get("platform") or "linux"),
+        symptom=str(given.get("symptom") or ""),
+        texts=texts,
+        torch=torch,
         env={str(k): str(v) for k, v in env.items()} if isinstance(env, Mapping) else None,
-        groups=tuple(given["groups"]) if given.get("groups") is not None else None, nodes=nodes,
-        os_release=given.get("os_release"), kernel=given.get("kernel"), python=given.get("python"), packages=named,
+        groups=tuple(given["groups"]) if given.get("groups") is not None else None,
+        nodes=nodes,
+        os_release=given.get("os_release"),
+        kernel=given.get("kernel"),
+        python=given.get("python"),
+        packages=named,
         container=given.get("container"),
-    )  # fmt: skip
+    )
+
+
+def from_snapshot(snapshot: Mapping[str, Any], symptom: str = "") -> Evidence:
+    """Evidence from a snapshot of this or another machine, or a simulated one (:mod:`labkit.machine.snapshot`)."""
+    facts = snapshot.get("torch")
+    torch = None
+    if isinstance(facts, Mapping):
+        result = facts.get("kernel_result")
+        arch = facts.get("arch_list")
+        torch = Torch(
+            facts.get("version"),
+            facts.get("hip"),
+            facts.get("cuda"),
+            tuple(arch) if arch is not None else None,
+            tuple(facts.get("gcn_arch_names") or ()),
+            facts.get("cuda_available"),
+            None if result is None else result == "ok",
+            facts.get("error"),
+        )
+        if result not in (None, "ok"):
+            symptom = f"{symptom}\n{result}".strip()
+    tools = {str(name): str(text) for name, text in (snapshot.get("tools") or {}).items() if isinstance(text, str)}
+    texts = {**tools, **{name: snapshot[name] for name in ("lspci", "cmdline") if isinstance(snapshot.get(name), str)}}
+    windows = snapshot.get("system") == "Windows"
+    if "lspci" not in texts and (listed := _as_lspci(snapshot)):
+        texts["lspci"] = listed
+    container = bool(snapshot.get("container"))
+    wsl = not windows and (
+        "microsoft" in str(snapshot.get("kernel", "")).lower() or "/dev/dxg" in (snapshot.get("devices") or {})
+    )
+    return Evidence(
+        platform="windows"
+        if windows
+        else "wsl"
+        if wsl
+        else "macos"
+        if snapshot.get("system") == "Darwin"
+        else "container"
+        if container
+        else "linux",
+        simulated=bool(snapshot.get("simulated")),
+        symptom=symptom or str(snapshot.get("symptom") or ""),
+        texts=texts,
+        torch=torch,
+        env=dict(snapshot.get("environment") or {}),
+        groups=None if windows else tuple(snapshot.get("groups") or ()),
+        nodes=_nodes(snapshot),
+        topology={f"nodes/{number}/properties": text for number, text in snapshot["kfd"].items()}
+        if snapshot.get("kfd")
+        else None,
+        os_release=_pretty_name(snapshot.get("os_release")),
+        kernel=snapshot.get("kernel"),
+        python=(snapshot.get("python") or {}).get("version"),
+        packages=snapshot.get("packages"),
+        container=container,
+        modules=tuple(name for name, state in (snapshot.get("modules") or {}).items() if state)
+        if snapshot.get("system") == "Linux"
+        else None,
+        bus_is_empty=snapshot.get("system") == "Linux"
+        and not wsl
+        and snapshot.get("pci") == []
+        and not snapshot.get("lspci"),
+    )
+
+
+def _nodes(snapshot: Mapping[str, Any]) -> dict[str, Node]:
+    """The device nodes; on Linux a missing /dev/kfd is a fact as well."""
+    nodes = {}
+    for path, node in (snapshot.get("devices") or {}).items():
+        nodes[path] = Node(True, _octal(node.get("mode")), node.get("owner"), node.get("group"), node.get("openable"))
+    if snapshot.get("system") == "Linux":
+        nodes.setdefault("/dev/kfd", Node(exists=False, openable=False))
+    return nodes
+
+
+def _octal(mode: str | None) -> str | None:
+    """'crw-rw----' as '0660'; octal digits stay."""
+    if mode is None or not re.fullmatch(r"[a-z-][rwxsStT-]{9}\W?", mode):
+        return mode
+    bits = [
+        sum(weight for letter, weight in zip(mode[at : at + 3], (4, 2, 1), strict=True) if letter != "-")
+        for at in (1, 4, 7)
+    ]
+    return "0" + "".join(str(bit) for bit in bits)
+
+
+def _pretty_name(os_release: str | None) -> str | None:
+    found = re.search(r'^PRETTY_NAME="?(.*?)"?$', os_release or "", re.M)
+    return found.group(1) if found else os_release
+
+
+def _as_lspci(snapshot: Mapping[str, Any]) -> str | None:
+    """The bus as /sys shows it, in lspci's form, where the program is missing. Names come from the catalog by id."""
+    rows = []
+    for device in snapshot.get("pci") or ():
+        kind = "Processing accelerators" if str(device.get("class", "")).startswith("0x12") else "Display controller"
+        row = catalog.by_pci_id(device.get("device") or "") if device.get("vendor") == "1002" else None
+        vendor = "Advanced Micro Devices, Inc. [AMD/ATI]" if device.get("vendor") == "1002" else "Vendor"
+        name = (row.products[0] if row else "Device") + f" [{device.get('vendor')}:{device.get('device')}]"
+        address = device.get("address", "")
+        if not re.fullmatch(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", address):
+            address = "00:00.0"
+        rows.append(f"{address} {kind}: {vendor} {name}")
+        rows.append(
+            f"\tKernel driver in use: {device['driver']}" if device.get("driver") else "\tKernel modules: unknown"
+        )
+    return "\n".join(rows) or None
+
+
+def here(symptom: str = "") -> Evidence:
+    """Evidence about this machine, collected now. Reads only."""
+    from labkit.machine import snapshot
+
+    return from_snapshot(snapshot.collect(), symptom)
+
+
+def _platform_of(text: str) -> str:
+    """The system that a paste comes from, by its prompts and paths; 'linux' where nothing says otherwise."""
+    if re.search(r"microsoft-standard-WSL|WSL_DISTRO_NAME|/mnt/c/|/dev/dxg|WSL environment detected", text):
+        return "wsl"
+    if re.search(r"^(?:\(\S+\) )?PS [A-Z]:|^PS>|^[A-Z]:\\|\b[A-Z]:\\Users\\|win_amd64|WinError", text, re.M):
+        return "windows"
+    return "linux"
+
+
+def load(path: Path, symptom: str = "") -> Evidence:
+    """Evidence from a file: a snapshot, a case, or any text, which then counts as what somebody saw.
+
+    Raises LabkitError for a file that cannot be read or that is JSON of another kind.
+    """
+    try:
+        content = path.read_bytes()[: recognise.LARGEST]
+    except OSError as error:
+        raise LabkitError(
+            f"{path} cannot be read: {error.strerror or error}.", "Check the name and its permissions."
+        ) from error
+    text = recognise.decode(content)
+    if text is None or not text.strip():
+        raise LabkitError(
+            f"{path} holds no text.", "Give a snapshot (labkit snapshot -o FILE) or a text file with what was printed."
+        )
+    if text.lstrip()[:1] != "{":
+        return Evidence(platform=_platform_of(text), symptom=f"{symptom}\n{text}".strip())
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LabkitError(
+            f"{path} is not whole: its JSON does not parse ({error}).",
+            "Make the file again, and send it as a file, not as a paste.",
+        ) from error
+    if "given" in found and isinstance(found["given"], dict):
+        known = from_case(found)
+        return replace(known, symptom=f"{symptom}\n{known.symptom}".strip()) if symptom else known
+    if "labkit_snapshot" in found:
+        return from_snapshot(found, symptom)
+    raise LabkitError(
+        f"{path} is JSON, but neither a snapshot nor a case.",
+        "A snapshot is made by: python -m labkit snapshot -o FILE",
+    )

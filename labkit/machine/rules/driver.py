@@ -34,7 +34,7 @@ def _command_line(e: Evidence) -> str | None:
     return e.quote(r"BOOT_IMAGE=|\broot=|Command line:", "cmdline", "", "dmesg")
 
 
-@rule("no-amd-gpu", explains=(*_DOWN, "no-gpu-agent", "wrong-wheel-cpu", "wrong-wheel-cuda", "kernel-unsupported"))
+@rule("no-amd-gpu", explains=(*_DOWN, "kfd-missing-in-container", "wrong-wheel-cpu", "wrong-wheel-cuda", "kernel-unsupported"))
 def no_amd_gpu(e: Evidence) -> Match | None:
     if e.is_wsl or e.bus is None or e.bus or e.agents or e.topology_gpus or e.smi_gpus or e.node("/dev/kfd").exists:
         return None

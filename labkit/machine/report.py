@@ -1,0 +1,95 @@
+"""A diagnosis for people: text for a terminal, HTML for a notebook, Markdown for an issue."""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+
+from labkit.machine.doctor import Diagnosis, Finding
+
+_WORD = {"blocks": "BLOCKS", "degrades": "DEGRADES", "info": "NOTE"}
+_SIMULATED = "This machine is simulated: it exists only on paper."
+_PROMISE = "The doctor changes nothing and sends nothing."
+
+
+def _title(finding: Finding) -> str:
+    word = "OK" if finding.code == "ok" else _WORD[finding.severity]
+    doubt = ", likely" if finding.confidence == "likely" and finding.code != "ok" else ""
+    return f"{word}{doubt}: {finding.meaning}"
+
+
+def _sections(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
+    """The parts of one finding that have anything to say."""
+    parts = [("Because", finding.evidence), ("What to do", finding.fix), ("Then check", finding.verify)]
+    if finding.code != "ok" and finding.severity != "info" and finding.not_to_be_confused_with:
+        parts.append(("Not to be confused with", (finding.not_to_be_confused_with,)))
+    return [(name, lines) for name, lines in parts if lines]
+
+
+def _closing(diagnosis: Diagnosis) -> list[str]:
+    lines = []
+    if diagnosis.checked:
+        lines.append(f"Looked at: {', '.join(diagnosis.checked)}.")
+    if diagnosis.unknown:
+        lines.append(f"Could not be looked at: {', '.join(diagnosis.unknown)}.")
+    return [*lines, _PROMISE]
+
+
+def as_text(diagnosis: Diagnosis, width: int = 100) -> str:
+    """Plain text; commands are never wrapped, so that they can be copied."""
+    lines = [_SIMULATED, ""] if diagnosis.simulated else []
+    for number, finding in enumerate(diagnosis.findings, 1):
+        lines += textwrap.wrap(f"{number}. {_title(finding)}  [{finding.code}]", width, subsequent_indent="   ")
+        for name, parts in _sections(finding):
+            lines.append(f"   {name}:")
+            lines += [f"     - {part}" for part in parts]
+        if finding.sources and finding.severity != "info":
+            lines.append(f"   Source: {finding.sources[0]}")
+        lines.append("")
+    for closing in _closing(diagnosis):
+        lines += textwrap.wrap(closing, width)
+    return "\n".join(lines)
+
+
+def as_markdown(diagnosis: Diagnosis) -> str:
+    """Markdown for an issue or a forum: evidence and commands stand in code spans."""
+    lines = [f"**{_SIMULATED}**", ""] if diagnosis.simulated else []
+    for finding in diagnosis.findings:
+        lines += [f"### {_title(finding)}", "", f"`{finding.code}`", ""]
+        for name, parts in _sections(finding):
+            lines += [f"**{name}**", ""]
+            mark = "`` " if name != "Not to be confused with" else ""
+            lines += [f"- {mark}{part.replace('``', '` `')}{mark[::-1]}" for part in parts]
+            lines.append("")
+        if finding.sources and finding.severity != "info":
+            lines += [f"Source: {finding.sources[0]}", ""]
+    return "\n".join([*lines, *_closing(diagnosis), ""])
+
+
+# Words carry the severity; colour only repeats it. currentColor keeps the card readable on dark and light.
+_EDGE = {"blocks": "#d55e00", "degrades": "#e69f00", "info": "#0072b2"}
+
+
+def as_html(diagnosis: Diagnosis) -> str:
+    """One card for each finding; a step that begins with a command can be copied from its own box."""
+    cards = []
+    if diagnosis.simulated:
+        cards.append(f"<p><strong>{escape(_SIMULATED)}</strong></p>")
+    for finding in diagnosis.findings:
+        edge = "#009e73" if finding.code == "ok" else _EDGE[finding.severity]
+        parts = []
+        for name, lines in _sections(finding):
+            box = "<code style='white-space:pre-wrap;overflow-wrap:anywhere'>{}</code>" if name != "Not to be confused with" else "{}"
+            items = "".join(f"<li>{box.format(escape(line))}</li>" for line in lines)
+            parts.append(f"<div style='margin-top:.4em'>{escape(name)}:<ul style='margin:.1em 0'>{items}</ul></div>")
+        source = ""
+        if finding.sources and finding.severity != "info":
+            first = finding.sources[0]
+            shown = f"<a href='{escape(first)}'>{escape(first)}</a>" if first.startswith("https://") else escape(first)
+            source = f"<div style='opacity:.75'>Source: {shown}</div>"
+        cards.append(
+            f"<div style='border-left:6px solid {edge};padding:.3em .8em;margin:.5em 0'><strong>{escape(_title(finding))}</strong> "
+            f"<span style='opacity:.75'>[{escape(finding.code)}]</span>{''.join(parts)}{source}</div>"
+        )
+    closing = "<br>".join(escape(line) for line in _closing(diagnosis))
+    return f"<div>{''.join(cards)}<p style='opacity:.75'>{closing}</p></div>"
