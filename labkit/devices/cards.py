@@ -34,7 +34,7 @@ _SIGN = {"good": "✓", "bad": "✗", "unknown": "?", "plain": " "}
 _COLOUR = {"good": "#0072B2", "bad": "#D55E00", "unknown": "#888888", "plain": "inherit"}  # Okabe and Ito's palette
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Card:
     """What a machine has and whether torch can use it. ``str()`` is plain text, ``_repr_html_`` a table.
 
@@ -68,6 +68,9 @@ class Card:
             lines += textwrap.wrap(text, 100, initial_indent="→ ", subsequent_indent="  ", break_long_words=False,
                                    break_on_hyphens=False)
         return "\n".join(line.rstrip() for line in lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         left = "text-align:left;vertical-align:top;padding:2px 12px 2px 0;color:inherit;background:transparent"
@@ -106,7 +109,7 @@ def card(facts: Mapping[str, Any], *, smoke: SmokeTest | None = None, machine: M
             times = f"{count} × " if count > 1 else ""
             target = _target_text(found.gfx, products=not _is_product(found.name))
             rows.append(Row("AMD GPU", f"{times}{found.name or 'name not known'} · {target} · "
-                                       f"{_kind_text(found.integrated)} (the system shows it: {found.found_by})"))
+                                       f"{_kind_text(found.integrated)} (seen in {_SEEN_IN.get(found.found_by, found.found_by)})"))
         if not machine.gpus:
             rows.append(Row("AMD GPU", "the system shows none"))
     if not facts:
@@ -171,6 +174,9 @@ def _target_text(gfx: str | None, *, products: bool = False) -> str:
         return f"{gfx} (not in labkit's catalog)"
     sold = f", sold as {', '.join(row.products[:3])}{' …' if row.products[3:] else ''}" if products else ""
     return f"{gfx} ({row.architecture}{sold})"
+
+
+_SEEN_IN = {"kfd": "the driver's own list", "pci": "the list of PCI devices", "Windows display adapters": "Windows' display adapters"}
 
 
 def _is_product(name: str | None) -> bool:

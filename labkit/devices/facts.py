@@ -48,7 +48,7 @@ def torch_facts(torch: Any) -> dict[str, Any]:
         "device_count": count,
         "devices": devices,
         "arch_list": list(ask("get_arch_list", torch.cuda.get_arch_list, [])),
-        "bf16_claim": ask("is_bf16_supported", torch.cuda.is_bf16_supported) if available else None,
+        "bf16_claim": ask("is_bf16_supported", torch.cuda.is_bf16_supported),
         "mps": bool(ask("mps", lambda: torch.backends.mps.is_available(), False)),
         "cpu": _cpu_facts(torch, ask),
         "threads": ask("threads", torch.get_num_threads),

@@ -30,7 +30,7 @@ def torch_on(machine: Machine, wheel: str, env: Mapping[str, str] | None = None)
         raise LabkitError(f"There is no simulated wheel '{wheel}'.", f"use one of {', '.join(WHEELS)}")
     facts: dict[str, Any] = {
         "version": f"{wheels.TESTED_TORCH}+simulated", "hip": None, "cuda": None, "available": False, "device_count": 0,
-        "devices": [], "arch_list": [], "bf16_claim": None, "mps": machine.apple,
+        "devices": [], "arch_list": [], "bf16_claim": False, "mps": machine.apple,
         "cpu": {"name": None, "capability": None, "flags": {}}, "threads": None, "env": dict(env or {}), "errors": {},
     }
     if wheel == "cuda":
@@ -45,7 +45,7 @@ def torch_on(machine: Machine, wheel: str, env: Mapping[str, str] | None = None)
     devices = [{"index": index, "name": gpu.name, "gfx": gpu.gfx, "capability": None, "memory_bytes": None,
                 "integrated": gpu.integrated} for index, gpu in enumerate(machine.gpus)]
     facts.update(hip="simulated", available=bool(devices), device_count=len(devices), devices=devices, arch_list=carried,
-                 bf16_claim=True if devices else None)
+                 bf16_claim=True)
     return facts
 
 
@@ -62,7 +62,7 @@ def torch_of(snapshot: Mapping[str, Any]) -> dict[str, Any]:
                 "integrated": known[gfx].integrated if gfx in known else None} for index, gfx in enumerate(targets)]
     facts.update(version=said["version"], hip=said.get("hip"), cuda=said.get("cuda"), available=bool(said.get("cuda_available")),
                  device_count=len(devices), devices=devices, arch_list=list(said.get("arch_list") or []),
-                 bf16_claim=True if devices and said.get("hip") else None)
+                 bf16_claim=bool(said.get("hip")))
     return facts
 
 

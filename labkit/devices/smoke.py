@@ -38,7 +38,7 @@ class KernelResult:
     text: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SmokeTest:
     """What the child found. ``problem`` and ``remedy`` are sentences when something is wrong, else empty."""
 
@@ -80,6 +80,9 @@ class SmokeTest:
         if self.remedy:
             lines.append(f"  What to do: {self.remedy}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th style='text-align:left'>{dtype}</th>" for dtype in DTYPES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -33,13 +34,19 @@ class Table:
     def _repr_html_(self) -> str:
         style = "text-align:left;vertical-align:top;padding:3px 14px 3px 0;color:inherit;background:transparent;white-space:normal"
         head = "".join(f"<th scope='col' style='{style}'>{escape(name)}</th>" for name in self.columns)
-        body = "".join("<tr style='background:transparent'>" + "".join(f"<td style='{style}'>{escape(cell)}</td>" for cell in row)
+        cell_html = f"<td style='{style}'>{{}}</td>"
+        body = "".join("<tr style='background:transparent'>" + "".join(cell_html.format(_whole_options(escape(cell))) for cell in row)
                        + "</tr>" for row in self.rows)
         title = f"<div style='font-weight:bold;margin-bottom:4px'>{escape(self._title)}</div>" if self._title else ""
         frame = ("border:1px dashed #999;border-radius:6px;padding:8px 14px;" if self.simulated else "") + "max-width:72em"
         return (f"<div style='{frame}'>{title}<table style='border-collapse:collapse;margin:0;color:inherit;"
                 f"background:transparent'><thead><tr style='background:transparent'>{head}</tr></thead><tbody>{body}</tbody>"
                 "</table></div>")
+
+
+def _whole_options(text: str) -> str:
+    """Keeps the options of a command in one piece: a browser would break '--device' after its hyphens."""
+    return re.sub(r"(?<!\S)--?\w\S*", lambda found: f"<span style='white-space:nowrap'>{found.group()}</span>", text)
 
 
 def word_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", simulated: bool = False) -> Table:

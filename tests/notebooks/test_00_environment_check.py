@@ -1,0 +1,95 @@
+"""What is special to lesson 00: its cells run without a notebook too, its menu answers, its words fit the machine."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+import pytest
+
+from labkit import devices
+from labkit.course import table
+from labkit.devices import KernelResult, SmokeTest
+from labkit.devices.kernels import DTYPES, OPS
+from labkit.machine import simulate
+
+pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(300)]
+
+LESSON = table.find("00")
+
+
+def code_cells() -> list[dict[str, Any]]:
+    notebook = json.loads(LESSON.path.read_text(encoding="utf-8"))
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def run(**replaced: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Executes the cells in this process; returns the names they leave and what they displayed."""
+    pytest.importorskip("torch")
+    pytest.importorskip("ipywidgets")
+    shown: list[Any] = []
+    names: dict[str, Any] = {"__name__": "__lesson__"}
+    import IPython.display
+
+    kept, IPython.display.display = IPython.display.display, shown.append
+    try:
+        for cell in code_cells():
+            exec(compile("".join(cell["source"]), "<lesson 00>", "exec"), names)
+            if "parameters" in cell["metadata"].get("tags", []):
+                names.update(replaced)
+    finally:
+        IPython.display.display = kept
+    return names, shown
+
+
+@pytest.fixture(scope="module")
+def executed() -> tuple[dict[str, Any], list[Any]]:
+    return run(other_machine="mi300x_x8")
+
+
+def test_the_parameter_chooses_the_other_machine(executed: tuple[dict[str, Any], list[Any]]) -> None:
+    names, shown = executed
+    assert names["menu"].value == "mi300x_x8"
+    assert "Eight Instinct MI300X" in shown[0].data and "simulated" in shown[0].data
+
+
+def test_the_menu_answers_for_every_machine(executed: tuple[dict[str, Any], list[Any]]) -> None:
+    names, _ = executed
+    seen = set()
+    for name in simulate.names():
+        names["menu"].value = name
+        told = names["answer"].value
+        assert html.escape(simulate.title(name)) in told and "nothing here was run" in told
+        seen.add(told)
+    assert len(seen) == len(simulate.names())
+
+
+def test_the_closing_words_fit_this_machine(executed: tuple[dict[str, Any], list[Any]]) -> None:
+    names, shown = executed
+    closing = shown[-1].data
+    assert str(names["device"]) in closing
+    assert ("not yet verified on ROCm" in closing) == (names["card"].build != "rocm")
+
+
+def test_a_machine_with_a_fault_is_told_to_mend_it_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = simulate.snapshot("user_not_in_render_group")
+    monkeypatch.setattr(devices, "snapshot", lambda: made)
+    _, shown = run()
+    assert "Mend 'access' first" in shown[-1].data and "usermod" in shown[-1].data
+
+
+def test_kernels_that_fail_do_not_stop_the_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    real = devices.smoke_test()
+    bad = tuple(KernelResult(op, dtype, "wrong" if dtype == "float16" else "ok", 0.5, 0.1, "off") for dtype in DTYPES for op in OPS)
+    test = SmokeTest("cpu", bad, real.facts, "3 of 9 kernels give wrong numbers on 'cpu'", "update the driver")
+    monkeypatch.setattr(devices, "_tested", {"auto": test, "cpu": test})
+    _, shown = run()
+    assert "This machine: 6 of 9 right" in capsys.readouterr().out
+    assert "3 of 9 kernels give wrong numbers" in shown[-1].data and "update the driver" in shown[-1].data
+
+
+def test_the_lesson_imports_nothing_slow_before_the_card() -> None:
+    before = "".join("".join(cell["source"]) for cell in code_cells()[:2])
+    assert "import torch" not in before and "torchvision" not in "".join("".join(cell["source"]) for cell in code_cells())

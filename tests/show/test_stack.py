@@ -1,0 +1,46 @@
+"""The drawing of the stack, and tables of words."""
+
+from __future__ import annotations
+
+import pytest
+
+from labkit.devices.stack import layers
+from labkit.machine import simulate
+from labkit.show.tables import word_table
+
+
+@pytest.mark.parametrize("name", ["rx7900xtx", "no_gpu", "user_not_in_render_group"])
+def test_every_layer_is_drawn_and_told(name: str) -> None:
+    pytest.importorskip("matplotlib")
+    from labkit.show.stack import stack
+
+    found = layers(simulate.snapshot(name))
+    drawn = stack(found, title="a machine")
+    for layer in found:
+        assert layer.name in str(drawn) and layer.here in str(drawn)
+    assert drawn.png().startswith(b"\x89PNG") and len(drawn.axes.patches) == len(found)
+    assert ("Not here: " in drawn.alt) == any(layer.state == "absent" for layer in found)
+
+
+def test_nothing_is_drawn_outside_its_box() -> None:
+    pytest.importorskip("matplotlib")
+    from labkit.show.stack import stack
+
+    drawn = stack(layers(simulate.snapshot("laptop_780m_rx7700s")))  # the longest name
+    drawn.png()
+    renderer = drawn.figure.canvas.get_renderer()
+    right = drawn.axes.get_window_extent(renderer).x1
+    assert max(text.get_window_extent(renderer).x1 for text in drawn.axes.texts) <= right
+
+
+def test_a_table_of_words() -> None:
+    shown = word_table(["check", "do"], [["<b>", "run with --device=/dev/kfd & more"], ["long name", ""]], title="T")
+    assert str(shown) == "T\ncheck      do\n<b>        run with --device=/dev/kfd & more\nlong name"
+    html = shown._repr_html_()
+    assert "&lt;b&gt;" in html and "&amp; more" in html and "<b>" not in html
+    assert "white-space:nowrap'>--device=/dev/kfd</span>" in html
+
+
+def test_a_simulated_table_says_so() -> None:
+    shown = word_table(["a"], [["b"]], title="T", simulated=True)
+    assert "simulated" in str(shown) and "simulated" in shown._repr_html_() and "dashed" in shown._repr_html_()
