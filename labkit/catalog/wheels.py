@@ -72,12 +72,13 @@ def indexes_for(torch: str) -> tuple[str, ...]:
 
 def usable_rocm_indexes() -> tuple[str, ...]:
     """The indexes that are established for a torch that the course accepts, best first."""
-    fitting = [row for row in TORCH_INDEXES if row.established and (2, 10) <= _version(row.torch) < (2, 15)]
+    fitting = [row for row in TORCH_INDEXES if row.established and (2, 10) <= version(row.torch) < (2, 15)]
     usable = {index for row in fitting for index in row.indexes}
-    return tuple(sorted(usable, key=lambda name: (name != PREFERRED_ROCM, [-part for part in _version(name[4:])])))
+    return tuple(sorted(usable, key=lambda name: (name != PREFERRED_ROCM, [-part for part in version(name[4:])])))
 
 
-def _version(text: str) -> tuple[int, ...]:
+def version(text: str) -> tuple[int, ...]:
+    """``'7.14'`` as (7, 14), so that it sorts after (7, 2)."""
     return tuple(int(part) for part in text.split("."))
 
 
