@@ -122,7 +122,7 @@ def read_path(path: Path) -> dict[str, Any]:
     Raises OSError when it cannot be opened.
     """
     if path.is_dir():
-        files = {}
+        files: dict[str, str] = {}
         for found in sorted(path.rglob("properties")):
             if found.is_file() and found.stat().st_size < 1 << 20:
                 files[found.relative_to(path.parent).as_posix()] = found.read_text(encoding="utf-8", errors="replace")
@@ -147,7 +147,7 @@ def _unzip(content: bytes) -> bytes:
 
 def _untar(content: bytes) -> dict[str, str]:
     """The properties files of an archive, in memory: nothing is ever extracted to the disk."""
-    files = {}
+    files: dict[str, str] = {}
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
         for member in archive:
             if not member.isfile() or not member.name.endswith("properties"):

@@ -37,7 +37,7 @@ def read(text: str) -> dict[str, Any]:
     gpus = Gpus()
     problem = None
     found = embedded_json(text) if '"card' in text else None
-    if is_card_json(found):
+    if isinstance(found, dict) and is_card_json(found):
         for key, card in found.items():
             match = _CARD.match(key)
             if match and isinstance(card, dict):
