@@ -1,0 +1,90 @@
+"""Lesson 01: what it claims is what its run shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit.course import execute, table
+
+pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
+
+NAME = table.find("01").path.name
+FASHION = Path("/usr/share/datasets/fashion-mnist")
+
+
+def shown(notebook: dict[str, Any]) -> str:
+    """Everything that the code cells printed or displayed, as text."""
+    told = []
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            told.append("".join(output.get("text") or data.get("text/markdown") or data.get("text/plain") or ""))
+    return "\n".join(told)
+
+
+def accuracy(text: str) -> float:
+    """Test accuracy in per cent, as the lesson states it."""
+    return float(re.search(r"right about \*\*([\d.]+)%\*\*", text)[1])  # type: ignore[index]
+
+
+@pytest.fixture(scope="module")
+def notebook(course_run: Any) -> dict[str, Any]:
+    return course_run.notebook(NAME)
+
+
+@pytest.fixture(scope="module")
+def text(notebook: dict[str, Any]) -> str:
+    return shown(notebook)
+
+
+def test_both_loops_end_with_the_same_weights_and_the_resident_one_is_faster(text: str) -> None:
+    assert "every weight the same, to the last bit: True" in text
+    low = re.search(r"Measured on \S+: \*\*[\d.]+ times\*\* \(95 % interval ([\d.]+) to", text)
+    assert low and float(low[1]) > 1, "the interval of the ratio must lie above 1"
+
+
+def test_the_guess_is_shown_beside_the_measurement(text: str) -> None:
+    assert re.search(r"You guessed \*\*3 times\*\*\. Measured on", text)
+
+
+def test_it_learns_and_draws_once(notebook: dict[str, Any], text: str) -> None:
+    assert accuracy(text) > 80  # of 400 digits by people it has not seen; guessing gives 10
+    loop = next(cell for cell in notebook["cells"] if "LiveCurve" in "".join(cell["source"]))
+    assert [(o["output_type"], sorted(o.get("data", {}))) for o in loop["outputs"]] == [
+        ("display_data", ["image/png", "text/plain"]),
+        ("stream", []),
+    ]
+    assert "test accuracy" in "".join(loop["outputs"][1]["text"])
+
+
+def test_a_stand_in_is_named_in_every_figure_about_data(notebook: dict[str, Any], text: str) -> None:
+    if "STAND-IN" not in text:
+        pytest.skip("real MNIST is on this machine")
+    alts = [o["metadata"]["image/png"]["alt"] for cell in notebook["cells"] for o in cell.get("outputs", [])
+            if "image/png" in o.get("data", {})]
+    assert len(alts) == 6 and all(alts)
+    assert sum("stand-in" in alt for alt in alts) == 4  # digits, curve, confusion, mistakes; the other two are times
+    assert "this says nothing about MNIST" in text
+
+
+def test_the_hip_device_is_really_tried(text: str) -> None:
+    assert re.search(r"'hip' fails: \S+", text) or "... and a tensor goes there" in text
+    assert re.search(r"'rocm' fails: \S+", text)
+
+
+@pytest.mark.skipif(not FASHION.is_dir() and not os.environ.get("CI"), reason=(
+    "NOT CHECKED: 87 % on 60,000 real pictures, because Debian's package dataset-fashion-mnist is not installed here"))
+def test_the_full_profile_reaches_87_per_cent_on_sixty_thousand_real_pictures() -> None:
+    assert FASHION.is_dir(), ".ci/run installs dataset-fashion-mnist, and it is not there"
+    folder = execute.BUILD / "test" / "fashion_full"
+    status = execute.run(["01"], profile="full", parameters={"dataset": "fashion_mnist"}, output=folder)
+    assert status == 0
+    text = shown(json.loads((folder / NAME).read_text(encoding="utf-8")))
+    assert "training on 60,000 pictures, testing on 10,000 others" in text
+    assert accuracy(text) >= 87
