@@ -45,7 +45,9 @@ class Table:
 
 
 def _whole_options(text: str) -> str:
-    """Keeps the options of a command in one piece: a browser would break '--device' after its hyphens."""
+    """Keeps short cells on one line and the options of a command in one piece (a browser breaks after hyphens)."""
+    if len(text) <= 12:
+        return f"<span style='white-space:nowrap'>{text}</span>"
     return re.sub(r"(?<!\S)--?\w\S*", lambda found: f"<span style='white-space:nowrap'>{found.group()}</span>", text)
 
 
