@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from labkit.data import sources
+from labkit.data import places, sources
 from labkit.data.dataset import TITLES, Dataset, Provenance
-from labkit.data.places import cache_root, places
 from labkit.data.sources import DamagedFileError
 from labkit.errors import LabkitError
 
@@ -49,7 +48,7 @@ def load(name: str, download: bool = False) -> Dataset:
     if name not in TITLES:
         raise LabkitError(f"There is no data set '{name}'.", f"Use one of: {', '.join(TITLES)}.")
     notes: list[str] = []
-    for place in places(name):
+    for place in places.candidates(name):
         try:
             found = sources.read(name, place.folder)
         except DamagedFileError as error:
@@ -58,7 +57,7 @@ def load(name: str, download: bool = False) -> Dataset:
         if found:
             return _real(name, found, f"{place.folder.resolve()} ({place.words})", notes)
     if download:
-        folder = cache_root() / name
+        folder = places.cache_root() / name
         try:
             notes += sources.fetch(name, folder)
             found = sources.read(name, folder)

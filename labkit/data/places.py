@@ -50,7 +50,7 @@ def torchvision_roots(environment: Mapping[str, str] | None = None, home: Path |
             Path(torch_home, "datasets"))
 
 
-def places(name: str) -> Iterator[Place]:
+def candidates(name: str) -> Iterator[Place]:
     """Every folder that may hold data set `name`, best first."""
     if os.environ.get("LABKIT_DATA"):
         root = Path(os.environ["LABKIT_DATA"]).expanduser()
