@@ -103,7 +103,8 @@ def test_a_failing_step_leaves_the_number_as_it_was() -> None:
 def test_the_choice_reads_well() -> None:
     torch = MadeUpTorch(lambda n: 1e-3 if n == 1 else 0.5e-3)
     text = str(choose(torch))
-    assert text.startswith("CPU threads: 2 (this step is 2.00 times as fast as with one: 1 thread: 1.00 ms per step (quartiles 1.00 to 1.00 ms, ")
+    start = "CPU threads: 2 (this step is 2.00 times as fast as with one: 1 thread: 1.00 ms per step (quartiles 1.00 to 1.00 ms, "
+    assert text.startswith(start)
 
 
 def test_a_probe_needs_time() -> None:
