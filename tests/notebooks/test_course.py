@@ -85,7 +85,8 @@ def test_the_exercise_lesson_has_at_least_eight_exercises() -> None:
 
 @BY_LESSON
 def test_there_is_something_to_look_at(course_run: Any, lesson: Lesson) -> None:
-    kinds = {kind for cell in course_run.notebook(lesson.path.name)["cells"] for out in cell.get("outputs", []) for kind in out.get("data", {})}
+    outputs = [out for cell in course_run.notebook(lesson.path.name)["cells"] for out in cell.get("outputs", [])]
+    kinds = {kind for out in outputs for kind in out.get("data", {})}
     assert kinds & {"image/png", "image/svg+xml", "text/html"}
     if lesson.id != "00":
         assert "image/png" in kinds, "a lesson has figures"
