@@ -208,3 +208,16 @@ def test_any_text_in_a_snapshot_is_survived(kfd: dict[str, str], adapters: list[
         snapshot = {"system": system, "kfd": kfd, "windows_adapters": adapters, "lspci": lspci, "pci": adapters}
         machine(snapshot)
         checks(snapshot)
+
+
+def test_amds_own_detection_knows_the_same_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    bootstrap = pytest.importorskip("rocm_bootstrap")
+    from rocm_bootstrap.targets import lookup_target
+
+    for gfx in TARGETS:
+        assert gfx_name(lookup_target(gfx).gfx_target_version) == gfx
+    monkeypatch.setenv("ROCM_BOOTSTRAP_FORCE_GFX_ARCH", "gfx942,gfx1151")
+    monkeypatch.delenv("ROCM_BOOTSTRAP_DISABLE_DETECTION", raising=False)
+    theirs = [gpu.target.name for gpu in bootstrap.detect_gpus()]
+    ours = [gpu.gfx for gpu in gpus({"environment": {"ROCM_BOOTSTRAP_FORCE_GFX_ARCH": "gfx942,gfx1151"}})]
+    assert theirs == ours == ["gfx942", "gfx1151"]

@@ -34,7 +34,7 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 
 def tree(root: Path) -> Place:
-    """A Linux machine with one RX 7900 XTX, whose device files can be opened."""
+    """A Linux machine with one RX 7900 XTX, whose device files can be opened. (No colons: Windows forbids them in names.)"""
     write(root, {
         "etc/os-release": 'PRETTY_NAME="Ubuntu 24.04.3 LTS"\n', "proc/version": "Linux version 6.14",
         "etc/group": "root:x:0:\nvideo:x:44:someone\nrender:x:992:someone\n",
@@ -42,8 +42,8 @@ def tree(root: Path) -> Place:
         "sys/class/kfd/kfd/topology/nodes/0/properties": "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\n",
         "sys/class/kfd/kfd/topology/nodes/1/properties":
             "cpu_cores_count 0\nsimd_count 192\ngfx_target_version 110000\nvendor_id 4098\ndevice_id 29772\n",
-        "sys/bus/pci/devices/0000:03:00.0/class": "0x030000\n", "sys/bus/pci/devices/0000:03:00.0/vendor": "0x1002\n",
-        "sys/bus/pci/devices/0000:03:00.0/device": "0x744c\n", "sys/bus/pci/devices/0000:00:1f.0/class": "0x060100\n",
+        "sys/bus/pci/devices/0000_03_00.0/class": "0x030000\n", "sys/bus/pci/devices/0000_03_00.0/vendor": "0x1002\n",
+        "sys/bus/pci/devices/0000_03_00.0/device": "0x744c\n", "sys/bus/pci/devices/0000_00_1f.0/class": "0x060100\n",
         "dev/kfd": "", "dev/dri/card0": "", "dev/dri/renderD128": "", "dev/dri/by-path/x": "",
     })
     return Place(root=root, system="Linux", environment={"HIP_VISIBLE_DEVICES": "0", "SECRET": "x"}, find=nothing)
@@ -138,8 +138,8 @@ def test_quick_starts_no_command_where_files_answer(tmp_path: Path) -> None:
 
 
 def test_numbers_on_the_bus_stand_in_where_lspci_is_missing(tmp_path: Path) -> None:
-    write(tmp_path, {"sys/bus/pci/devices/0000:03:00.0/class": "0x038000", "sys/bus/pci/devices/0000:03:00.0/vendor": "0x1002",
-                     "sys/bus/pci/devices/0000:03:00.0/device": "0x73ff"})
+    write(tmp_path, {"sys/bus/pci/devices/0000_03_00.0/class": "0x038000", "sys/bus/pci/devices/0000_03_00.0/vendor": "0x1002",
+                     "sys/bus/pci/devices/0000_03_00.0/device": "0x73ff"})
     found = collect(place=Place(root=tmp_path, system="Linux", environment={}, find=nothing))
     assert [(gpu.gfx, gpu.found_by) for gpu in facts.gpus(found)] == [("gfx1032", "pci")]
 
