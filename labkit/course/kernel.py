@@ -38,7 +38,7 @@ def _thread_settings() -> dict[str, str]:
     except ImportError:
         return {}
 
-    return {name: value for name, value in threads.environment().items() if name not in os.environ}
+    return {name: value for name, value in threads.environment().variables.items() if name not in os.environ}
 
 
 def command() -> list[str]:
