@@ -82,7 +82,8 @@ def is_ready(place: Environment, needs: str, choice: str | None, environ: Mappin
     index = environ.get("LABKIT_TORCH_INDEX", "").strip()
     wanted = list(requirements.read(place.root / "pyproject.toml").of(needs))
     return (
-        stamp.get("requirements", {}).get(needs) == wanted
+        stamp.get("path") == str(place.path)  # a copied or moved environment is looked at once
+        and stamp.get("requirements", {}).get(needs) == wanted
         and choice in (None, stamp.get("choice"))
         and index in ("", stamp.get("index"))
         and environment.hardware_fingerprint() in stamp.get("hardware", ())

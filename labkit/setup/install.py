@@ -421,8 +421,9 @@ def explain(
             or "pip's package index"
         )
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        unsure = ", or did not answer" if "from versions: none" in text and "--no-index" not in step.arguments else ""
         return LabkitError(
-            f"{source} has no {absent.group(1)} for this system and Python {version}.{details}",
+            f"{source} has no {absent.group(1)} for this system and Python {version}{unsure}.{details}",
             "add the package to the folder of wheels."
             if "--no-index" in step.arguments
             else "check PIP_INDEX_URL, pip.conf and --torch; another Python between 3.10 and 3.14 may have it.",

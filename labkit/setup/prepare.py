@@ -783,6 +783,7 @@ def _remember(
         place,
         {
             "schema": SCHEMA,
+            "path": str(place.path),
             "python": list(inventory.python),
             "choice": work.choice,
             "index": work.index,

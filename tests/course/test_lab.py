@@ -1,0 +1,60 @@
+"""How JupyterLab is started: arguments, settings, ports. A browser test runs it for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from labkit.course import lab
+from labkit.errors import LabkitError
+
+
+def test_it_opens_lesson_00_of_this_course(tmp_path):
+    command = lab.command(tmp_path / "Lab Übung" / "notebooks" / lab.FIRST_LESSON, 8890, browser=False)
+    assert command[1:3] == ["-m", "jupyterlab"]
+    assert f"--ServerApp.root_dir={tmp_path / 'Lab Übung' / 'notebooks'}" in command
+    assert "--LabApp.default_url=/lab/tree/00_environment_check.ipynb" in command
+    assert "--no-browser" in command and "--ServerApp.port=8890" in command
+    assert not [argument for argument in command if "token" in argument or "password" in argument]  # the guard stays on
+    assert "--allow-root" not in command
+
+
+def test_kernels_can_import_labkit_and_the_readers_settings_are_kept(tmp_path):
+    settings = lab.settings_folder(tmp_path)
+    environ = lab.environment(
+        {"PYTHONPATH": "/mine", "JUPYTER_CONFIG_PATH": "/config", "HOME": "/h"}, tmp_path, settings
+    )
+    assert environ["PYTHONPATH"].split(os.pathsep) == [str(tmp_path), "/mine"]
+    assert environ["JUPYTER_CONFIG_PATH"].split(os.pathsep) == ["/config", str(settings)]
+    assert environ["HOME"] == "/h"
+    overrides = json.loads((settings / "labconfig" / "default_setting_overrides.json").read_text(encoding="utf-8"))
+    assert overrides["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+    assert tmp_path in settings.parents and lab.settings_folder(tmp_path) == settings
+
+
+def test_a_busy_port_is_passed_over_or_named():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        busy = server.getsockname()[1]
+        with pytest.raises(LabkitError, match=f"Port {busy} is in use"):
+            lab.choose_port(busy)
+    assert lab.choose_port(busy) == busy
+    assert lab.is_free(lab.choose_port(None))
+    with pytest.raises(LabkitError, match="is not a port number"):
+        lab.choose_port(70000)
+
+
+def test_a_busy_first_port_gives_the_next(monkeypatch):
+    monkeypatch.setattr(lab, "is_free", lambda port: port >= lab.FIRST_PORT + 2)
+    assert lab.choose_port(None) == lab.FIRST_PORT + 2
+    monkeypatch.setattr(lab, "is_free", lambda port: False)
+    with pytest.raises(LabkitError, match="No port"):
+        lab.choose_port(None)
+
+
+def test_a_missing_lesson_is_a_sentence(tmp_path: Path):
+    with pytest.raises(LabkitError, match="first lesson is missing"):
+        lab.start(root=tmp_path)
