@@ -48,12 +48,11 @@ def stubs(notebook: Path) -> dict[str, str]:
 def filled(notebook: Mapping[str, Any], solutions: Path) -> dict[str, Any]:
     """A copy of a notebook (as parsed JSON) in which every exercise cell holds its solution."""
     answers = blocks(solutions.read_text(encoding="utf-8"))
-    imports = "from __future__ import annotations\nfrom collections.abc import Callable\nfrom torch import Tensor\n"
     result: dict[str, Any] = copy.deepcopy(dict(notebook))
     for cell in result["cells"]:
         for tag in cell.get("metadata", {}).get("tags", []):
             if tag.startswith(TAG):
-                cell["source"] = imports + answers[tag.removeprefix(TAG)]
+                cell["source"] = answers[tag.removeprefix(TAG)]
     return result
 
 
