@@ -36,7 +36,7 @@ def _probe_output_size(answer: Any) -> None:
     fraction = None
     for case in _SIZES:
         value = call(answer, *case)
-        value = value.item() if isinstance(value, Tensor) else value
+        value = value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Wrong("not_a_number", kind=type(value).__name__)
         got.append(value)

@@ -1,0 +1,201 @@
+"""check, hint and solution as a learner meets them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from torch import nn
+
+from labkit.errors import LabkitError
+from labkit.learn import check, forget, hint, solution
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    forget()
+
+
+def right_size(size: int, kernel: int, stride: int = 1, padding: int = 0) -> int:
+    return (size + 2 * padding - kernel) // stride + 1
+
+
+def short_size(size: int, kernel: int, stride: int = 1, padding: int = 0) -> int:
+    return (size + 2 * padding - kernel) // stride
+
+
+def test_a_right_answer_prints_one_line_and_is_true(capsys: pytest.CaptureFixture[str]) -> None:
+    result = check("output_size", right_size)
+    assert result and result.passed and result.key == ""
+    assert capsys.readouterr().out == "PASS output_size\n"
+
+
+@pytest.mark.parametrize("placeholder", [None, NotImplemented, ..., lambda *a: NotImplemented])
+def test_a_placeholder_is_not_started(placeholder: object, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(4):
+        result = check("output_size", placeholder)
+        assert not result and result.key == "not_started"
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4 and len(set(lines)) == 1, "waiting is no try: the hint stays as it is"
+    assert lines[0].startswith("TODO output_size: not started")
+
+
+def test_no_answer_at_all_is_not_started() -> None:
+    assert check("output_size").key == "not_started"
+
+
+def test_hints_grow_and_the_third_names_the_solution(capsys: pytest.CaptureFixture[str]) -> None:
+    messages = [check("output_size", short_size).message for _ in range(3)]
+    assert len(set(messages)) == 3
+    assert "solution(" not in messages[0] and "solution(" not in messages[1]
+    assert 'solution("output_size")' in messages[2]
+    assert all("\n" not in message for message in messages)
+    assert capsys.readouterr().out.splitlines() == messages
+
+
+def test_a_pass_counts_the_tries_and_starts_anew() -> None:
+    first = check("output_size", short_size).message
+    assert check("output_size", right_size).message == "PASS output_size (after 2 tries)"
+    assert check("output_size", short_size).message == first
+
+
+def test_an_error_in_the_answer_becomes_one_sentence() -> None:
+    def broken(size: int, kernel: int, stride: int = 1, padding: int = 0) -> float:
+        return size / 0
+
+    message = check("output_size", broken).message
+    assert "ZeroDivisionError" in message and "`return size / 0`" in message and "\n" not in message
+
+
+def test_an_exit_in_the_answer_does_not_end_python() -> None:
+    def leaves(size: int, kernel: int, stride: int = 1, padding: int = 0) -> int:
+        raise SystemExit(3)
+
+    assert "SystemExit" in check("output_size", leaves).message
+
+
+def test_an_interrupt_passes_through() -> None:
+    def interrupted(size: int, kernel: int, stride: int = 1, padding: int = 0) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check("output_size", interrupted)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [(42, "not_callable"), ("text", "not_callable"), (lambda: 3, "signature"), (lambda *a: None, "returned_none"),
+     (lambda *a: "x", "not_a_number"), (lambda *a: torch.zeros(2), "not_a_number"), (object(), "not_callable")],
+)
+def test_odd_answers_get_a_hint_and_never_raise(answer: object, key: str) -> None:
+    assert check("output_size", answer).key == key
+
+
+NONSENSE = [3, "x", [], {}, object(), torch.ones(3), nn.Linear(2, 2), lambda *a, **k: object(), print, float("nan")]
+
+
+@pytest.mark.parametrize("answer", NONSENSE, ids=[type(n).__name__ for n in NONSENSE])
+def test_nonsense_never_raises_in_any_exercise(answer: object) -> None:
+    from labkit.learn.exercises import everything
+
+    for name in everything():
+        extra = (torch.zeros(4, 3, 32, 32), torch.zeros(4, dtype=torch.long)) if name == "beat_target" else ()
+        target = {"target": 0.9} if name == "beat_target" else {}
+        result = check(name, answer, *extra, **target)
+        assert not result, (name, answer)
+        assert "{" not in result.message.split(":", 1)[1].replace("{}", ""), result.message
+
+
+def test_random_states_are_left_alone() -> None:
+    def uses_dice(images: torch.Tensor, pad: int = 4) -> torch.Tensor:
+        torch.manual_seed(999)
+        random.seed(5)
+        return images + torch.rand(())
+
+    torch.manual_seed(1)
+    random.seed(1)
+    before, before_python = torch.get_rng_state(), random.getstate()
+    check("augment", uses_dice)
+    assert torch.equal(torch.get_rng_state(), before) and random.getstate() == before_python
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_dtype_threads_and_gradient_mode_are_left_alone() -> None:
+    def meddles(size: int, kernel: int, stride: int = 1, padding: int = 0) -> int:
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        return right_size(size, kernel, stride, padding)
+
+    threads = torch.get_num_threads()
+    try:
+        assert check("output_size", meddles)
+        assert torch.get_default_dtype() == torch.float32 and torch.is_grad_enabled()
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+
+
+def test_what_the_answer_prints_is_swallowed(capsys: pytest.CaptureFixture[str]) -> None:
+    def talks(size: int, kernel: int, stride: int = 1, padding: int = 0) -> int:
+        print("debug")
+        return right_size(size, kernel, stride, padding)
+
+    check("output_size", talks)
+    assert capsys.readouterr().out == "PASS output_size\n"
+
+
+def test_checks_are_deterministic() -> None:
+    def late_flip(images: torch.Tensor, pad: int = 4) -> torch.Tensor:
+        return torch.where(torch.rand(len(images), 1, 1, 1) < 0.9, images.flip(-1), images)
+
+    keys = set()
+    for seed in range(5):
+        torch.manual_seed(seed)
+        keys.add(check("augment", late_flip).key)
+    assert len(keys) == 1
+
+
+def test_a_result_shows_nothing_in_a_notebook() -> None:
+    result = check("output_size", right_size)
+    assert result._ipython_display_() is None
+    assert repr(result) == "PASS" and repr(check("output_size", None)) == "TODO"
+
+
+def test_an_unknown_name_gets_the_nearest() -> None:
+    with pytest.raises(LabkitError, match="no exercise called 'output_sise'") as caught:
+        check("output_sise", right_size)
+    assert "output_size" in caught.value.remedy
+    for function in (hint, solution):
+        with pytest.raises(LabkitError):
+            function("zzz")
+
+
+def test_hint_gives_pushes_and_then_talks_about_the_last_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    hint("output_size")
+    hint("output_size")
+    first, second = capsys.readouterr().out.splitlines()
+    assert first != second and "(1 of 2)" in first and "(2 of 2)" in second and "solution(" in second
+    check("output_size", short_size)
+    capsys.readouterr()
+    hint("output_size")
+    assert "add 1" in capsys.readouterr().out
+
+
+def test_solution_prints_the_source(capsys: pytest.CaptureFixture[str]) -> None:
+    solution("evaluate")
+    text = capsys.readouterr().out
+    assert text.startswith("@torch.no_grad()\ndef evaluate(") and "def augment" not in text
+    solution("read_curves")
+    assert capsys.readouterr().out.startswith("read_curves = ")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_model_on_the_device_is_measured_there() -> None:
+    model = nn.Sequential(nn.Flatten(), nn.Linear(12, 10)).cuda()
+    before = torch.cuda.get_rng_state()
+    result = check("beat_target", model, torch.zeros(20, 3, 2, 2), torch.zeros(20, dtype=torch.long), target=0.0)
+    assert result and torch.equal(torch.cuda.get_rng_state(), before)

@@ -1,0 +1,59 @@
+"""What is special about lesson 02: with every solution filled in, all checks pass and the target is beaten."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit.learn import proofs
+from labkit.learn.exercises import everything
+from labkit.learn.solutions import path_of
+
+NAMES = [name for name, exercise in everything().items() if exercise.lesson == "02"]
+
+
+def _texts(notebook: Any) -> str:
+    parts = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            parts.append(output.get("text", ""))
+            parts.append(output.get("data", {}).get("text/markdown", ""))
+    return "\n".join(parts)
+
+
+@pytest.mark.notebooks
+def test_with_the_solutions_every_check_passes_and_the_target_is_beaten(tmp_path: Path) -> None:
+    import nbformat
+
+    from labkit.course import execute
+
+    source = proofs.notebook_of("02")
+    filled = proofs.filled(json.loads(source.read_text(encoding="utf-8")), path_of("02"))
+    path = tmp_path / source.name
+    path.write_text(json.dumps(filled), encoding="utf-8")
+    executed = execute.execute(path, {}, 120.0, 200.0)
+    text = _texts(nbformat.from_dict(executed.notebook))
+    for name in NAMES:
+        assert re.search(rf"^PASS {name}$", text, re.MULTILINE), f"{name} did not pass:\n{text}"
+    assert "TODO" not in text
+    assert f"{len(NAMES)} of {len(NAMES)} exercises passed." in text
+    assert "placeholder" not in text.replace("Replace the placeholder", "")
+
+
+def test_the_lesson_has_all_its_exercises_and_each_is_checked() -> None:
+    cells = json.loads(proofs.notebook_of("02").read_text(encoding="utf-8"))["cells"]
+    assert len(NAMES) >= 8
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    for name in NAMES:
+        assert sum(f'check("{name}", ' in source for source in code) == 1, name
+
+
+def test_the_notebook_gives_no_solution_away() -> None:
+    """No line of a solution that carries its idea stands in the notebook."""
+    text = proofs.notebook_of("02").read_text(encoding="utf-8")
+    for idea in ("(0, 2, 3)", "2 * pad + 1", "// stride + 1", "was_training", "math.cos(", "p.requires_grad"):
+        assert idea not in text, idea
