@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -146,6 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nlabkit: stopped by you.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader of this output went away, as in `labkit list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere, without a second complaint
+        return 1
 
 
 def _start(options: argparse.Namespace) -> int:

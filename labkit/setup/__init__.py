@@ -36,9 +36,8 @@ def enter(needs: str, options: Any, argv: Sequence[str]) -> int | None:
     except KeyboardInterrupt:
         print("\nlabkit: stopped by you; the same command goes on where this one stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of this output went away, as in `labkit setup --dry-run | head`
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  (nothing more can be said)
-        return 1
+    except BrokenPipeError:
+        raise  # the command line deals with a reader that went away
     except OSError as error:
         raise _as_sentence(error) from error
 

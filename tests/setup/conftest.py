@@ -11,7 +11,6 @@ import hashlib
 import http.server
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -374,17 +373,6 @@ def stand_in_torch(tmp_path: Path) -> Callable[..., dict[str, str]]:
         return {**os.environ, "PYTHONPATH": str(tmp_path / "packages"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     return write
-
-
-def kill_group(process: subprocess.Popen[str]) -> None:
-    """Ends a process and what it started, at once, as a power cut would."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(30)
-
-
-@pytest.fixture
-def power_cut() -> Callable[[subprocess.Popen[str]], None]:
-    return kill_group
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
