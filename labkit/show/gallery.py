@@ -63,7 +63,7 @@ class Gallery:
             colour = style.RIGHT if k == real else style.WRONG if k == said else "#9A9A9A"
             sign = "&#9664; it is" if k == real else "&#9664; said" if k == said else ""
             bars.append(
-                f'<tr><td style="text-align:right;padding:0 6px">{html.escape(label)}</td>'
+                f'<tr style="background:none"><td style="text-align:right;padding:0 6px">{html.escape(label)}</td>'
                 f'<td style="width:190px;padding:0"><div style="height:12px;background:{colour};'
                 f'width:{max(1.0, 100 * row[k]):.1f}%"></div></td>'
                 f'<td style="text-align:right;padding:0 6px">{row[k]:.1%}</td>'
@@ -77,7 +77,7 @@ class Gallery:
             f'src="data:image/png;base64,{source}" '
             f'style="image-rendering:pixelated;vertical-align:top;margin-right:14px">'
             f'<table style="display:inline-table;border-collapse:collapse;line-height:1.15">'
-            f'{"".join(bars)}</table></div>'
+            f"{''.join(bars)}</table></div>"
         )
 
     @property
