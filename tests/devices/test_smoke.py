@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,27 @@ def test_a_child_that_hangs_is_stopped() -> None:
     assert "hung" in test.problem and "import torch" in test.problem and "2 s" in test.problem and test.remedy
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_nothing_of_a_stopped_child_lives_on(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    code = (f"import os, subprocess, sys, time; grandchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
+            f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{grandchild.pid}}'); time.sleep(600)")
+    smoke.run(command=python(code), timeout_s=3)
+    pids = note.read_text(encoding="utf-8").split()
+    assert len(pids) == 2
+    deadline = time.monotonic() + 20
+    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if alive(pid)]
+
+
+def alive(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_a_child_that_says_nothing() -> None:
     test = smoke.run(command=python("raise SystemExit(3)"), timeout_s=60)
     assert "ended with status 3" in test.problem and "before it could say anything" in test.problem and test.remedy
@@ -98,7 +120,7 @@ def test_wheel_without_the_target() -> None:
     bad = {f"{op}_{dtype}": result(op, dtype, "error", text) for op in OPS for dtype in DTYPES}
     test = read(lines({"facts": FACTS}, {"device": "cuda:0"}, *all_results(**bad), {"done": True}), "", 0)
     assert not test.usable
-    assert "9 of 9 kernels fail on 'cuda:0'" in test.problem and "no kernels for gfx1032" in test.problem
+    assert "9 of 9 kernels fail on 'cuda:0'" in test.problem and "this torch has no kernels for gfx1032" in test.problem
     assert "wheel has them" in test.remedy
 
 
