@@ -68,7 +68,8 @@ def series(name: str, trials: int, more: int, seconds: float, busy: int, seed: i
             stolen.append(lost)
             took.append(elapsed)
     wrong = decisions["faster"] + (decisions["slower"] if more == 0 else 0)
-    result: dict[str, Any] = {"name": name, "trials": trials, "true_ratio": 1 + more / UNITS, "busy_processes": busy, "seconds_given": seconds,
+    result: dict[str, Any] = {
+              "name": name, "trials": trials, "true_ratio": 1 + more / UNITS, "busy_processes": busy, "seconds_given": seconds,
               "decisions": dict(decisions), "wrong": wrong, "found": decisions["slower"] if more else None, "ratio": record.spread(values),
               "stolen": record.spread(stolen), "seconds_taken": record.spread(took)}
     print(f"{name}: {trials} trials, true ratio {1 + more / UNITS:.2f}, {busy} busy processes: {dict(decisions)}; wrong {wrong} "

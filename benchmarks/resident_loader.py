@@ -2,8 +2,9 @@
 
 Theirs: a Dataset that makes a PIL image of each sample, ToTensor, Normalize, a shuffling DataLoader of 64, an MLP 784-128-64-10,
 SGD, and ``.item()`` on every step. Ours, in the same order with the same updates: all pictures normalised once, ``index_select``
-by the same permutation, no ``.item()``; once with torch.optim.SGD and once with its one line written out. Every run compares the
-weights bit by bit. The floor is the time that the matrix products of the epoch alone take, measured in the same run.
+by the same permutation, no ``.item()``; with torch.optim.SGD, with SGD's one line written out, and with forward and backward
+written out as well (no autograd). Every run compares the weights bit by bit. The floor is the time that the matrix products of
+the epoch alone take, measured in the same run.
 
     python -m benchmarks.resident_loader                 pairs over 6,400 pictures, then one over all 60,000
     python -m benchmarks.resident_loader --threads 2     with two CPU threads for both (0: as a probe chooses)
@@ -30,6 +31,7 @@ from labkit import data, threads
 from labkit.errors import LabkitError
 
 BATCH, RATE = 64, 0.01
+OURS = ("resident", "written_out", "by_hand")
 FLOP_PER_SAMPLE = 2 * (2 * (784 * 128 + 128 * 64 + 64 * 10) + (128 * 64 + 64 * 10))  # forward, weights' gradients, inputs' gradients
 
 
@@ -116,6 +118,31 @@ def written_out(pixels: Tensor, labels: Tensor, seed: int) -> tuple[float, nn.Mo
     return time.perf_counter() - start, net
 
 
+def by_hand(pixels: Tensor, labels: Tensor, seed: int) -> tuple[float, nn.Module]:
+    """The same epoch without autograd: the very operations that it would call, one after the other, in place where that is possible."""
+    net = model(seed)
+    (w1, b1), (w2, b2), (w3, b3) = ((layer.weight.detach(), layer.bias.detach()) for layer in net if isinstance(layer, nn.Linear))
+    t1, t2, t3 = w1.t(), w2.t(), w3.t()
+    start = time.perf_counter()
+    losses = []
+    for batch in shuffled(len(pixels), seed).split(BATCH):
+        x, y = pixels.index_select(0, batch), labels.index_select(0, batch)
+        h1 = torch.addmm(b1, x, t1).relu_()
+        h2 = torch.addmm(b2, h1, t2).relu_()
+        log_p = F.log_softmax(torch.addmm(b3, h2, t3), 1)
+        losses.append(F.nll_loss(log_p, y))
+        towards_labels = torch.zeros_like(log_p).scatter_(1, y[:, None], -1 / len(y))
+        # exp(log_p) / len(y) minus the labels' share; this operation, which autograd also calls, rounds exactly as it does
+        g3 = torch._log_softmax_backward_data(towards_labels, log_p, 1, torch.float32)
+        g2 = (g3 @ w3).mul_(h2 > 0)
+        g1 = (g2 @ w2).mul_(h1 > 0)
+        for weight, bias, above, below in ((w3, b3, g3, h2), (w2, b2, g2, h1), (w1, b1, g1, x)):
+            weight.add_(above.t() @ below, alpha=-RATE)
+            bias.add_(above.sum(0), alpha=-RATE)
+    float(torch.stack(losses).mean())
+    return time.perf_counter() - start, net
+
+
 def products_only(n: int) -> float:
     """Seconds for an epoch's matrix products alone, into buffers that are there: no training loop can be faster with these."""
     x, h1, h2, out = (torch.randn(BATCH, width) for width in (784, 128, 64, 10))
@@ -138,7 +165,7 @@ def one_pair(images: Tensor, pixels: Tensor, labels: Tensor, seed: int, shuffler
     n = len(labels)
     runs: dict[str, Callable[[], tuple[float, nn.Module]]] = {
         "guides": lambda: guides(images, labels, seed), "resident": lambda: resident(pixels, labels, seed),
-        "written_out": lambda: written_out(pixels, labels, seed)}
+        "written_out": lambda: written_out(pixels, labels, seed), "by_hand": lambda: by_hand(pixels, labels, seed)}
     names = [*runs, "floor"]
     shuffler.shuffle(names)
     seconds: dict[str, float] = {}
@@ -148,13 +175,13 @@ def one_pair(images: Tensor, pixels: Tensor, labels: Tensor, seed: int, shuffler
             seconds[name] = products_only(n)
         else:
             seconds[name], nets[name] = runs[name]()
-    return {"seconds": seconds, "bitwise_equal": {name: same_bits(nets["guides"], nets[name]) for name in ("resident", "written_out")}}
+    return {"seconds": seconds, "bitwise_equal": {name: same_bits(nets["guides"], nets[name]) for name in OURS}}
 
 
 def ratios(pairs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """The guides' seconds over those of the others, pair by pair."""
     return {name: record.spread([pair["seconds"]["guides"] / pair["seconds"][name] for pair in pairs])
-            for name in ("resident", "written_out", "floor")}
+            for name in (*OURS, "floor")}
 
 
 def run(images: int, pairs: int, full: bool, thread_count: int, dataset: str) -> dict[str, Any]:
@@ -205,6 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{result['dataset']}, {result['threads']} thread(s), {len(result['pairs'])} pairs over {result['images']} pictures; "
           "the guides' loop takes")
     for name, words in (("resident", "as long as the resident loop"), ("written_out", "as long with SGD written out"),
+                        ("by_hand", "as long with the backward pass written out too"),
                         ("floor", "as long as the matrix products alone")):
         print("  " + record.told(f"times {words}", result["ratios"][name]))
     if "full_epoch" in result:

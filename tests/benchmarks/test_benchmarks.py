@@ -28,8 +28,9 @@ def test_resident_tensors_train_the_same_weights_bit_by_bit(load: Any, tmp_path:
     loader = load("resident_loader")
     assert loader.main(["--images", "640", "--pairs", "2", "--no-full", "--dataset", "mnist", "--output", str(tmp_path)]) == 0
     told = json.loads((tmp_path / "resident_loader.json").read_text(encoding="utf-8"))
+    assert all(told["pairs"][0]["bitwise_equal"][name] for name in ("resident", "written_out", "by_hand"))
     assert told["bitwise_equal"] and len(told["pairs"]) == 2
-    assert set(told["pairs"][0]["seconds"]) == {"guides", "resident", "written_out", "floor"}
+    assert set(told["pairs"][0]["seconds"]) == {"guides", "resident", "written_out", "by_hand", "floor"}
     assert told["ratios"]["floor"]["n"] == 2 and [path.name for path in tmp_path.iterdir()] == ["resident_loader.json"]
 
 
