@@ -10,6 +10,8 @@ from typing import Any
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
+from labkit import threads
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -33,11 +35,6 @@ def environment(ipython_dir: Path) -> dict[str, str]:
 
 def _thread_settings() -> dict[str, str]:
     """What ``labkit.threads`` wants set before torch is imported; what the user set stays."""
-    try:
-        from labkit import threads
-    except ImportError:
-        return {}
-
     return {name: value for name, value in threads.environment().variables.items() if name not in os.environ}
 
 

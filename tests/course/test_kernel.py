@@ -1,0 +1,32 @@
+"""The kernel of lessons: its command line and what it is given."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from labkit.course import kernel
+
+
+def test_it_is_this_interpreter() -> None:
+    assert kernel.command()[0] == sys.executable and "{connection_file}" in kernel.command()
+    spec = kernel.CourseKernelManager(kernel_name="anything").kernel_spec
+    assert spec.argv == kernel.command() and spec.language == "python"
+
+
+def test_it_finds_this_labkit_first_and_keeps_what_the_user_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(kernel.ROOT)]))
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("LABKIT_DEVICE", "cpu")
+    made = kernel.environment(tmp_path)
+    assert made["PYTHONPATH"] == os.pathsep.join([str(kernel.ROOT), "elsewhere"])
+    assert (made["OMP_NUM_THREADS"], made["LABKIT_DEVICE"]) == ("3", "cpu")
+    assert made["IPYTHONDIR"] == str(tmp_path)
+    assert os.environ["PYTHONPATH"].startswith("elsewhere"), "this process keeps its own"
+
+
+def test_no_process_before_it_is_started() -> None:
+    assert kernel.CourseKernelManager().process_id is None
