@@ -1,0 +1,98 @@
+"""Lesson 03: what it claims is what its run shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from labkit.course import table
+
+pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
+
+LESSON = table.find("03")
+
+
+def _source() -> str:
+    notebook = json.loads(LESSON.path.read_text(encoding="utf-8"))
+    return "\n".join("".join(cell["source"]) for cell in notebook["cells"])
+
+
+@pytest.fixture(scope="module")
+def notebook(course_run: Any) -> dict[str, Any]:
+    return course_run.notebook(LESSON.path.name)
+
+
+@pytest.fixture(scope="module")
+def text(notebook: dict[str, Any]) -> str:
+    """Everything that the code cells printed or displayed."""
+    told = []
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            told.append("".join(output.get("text") or data.get("text/markdown") or data.get("text/plain") or ""))
+    return "\n".join(told)
+
+
+def test_the_guess_stands_beside_a_measurement_with_its_interval(text: str) -> None:
+    assert re.search(r"You guessed \*\*1\.5 times\*\*\. Measured on \S+: \*\*[\d.]+ times\*\* as fast as float32 "
+                     r"\(95 % interval [\d.]+ to [\d.]+\)", text)
+
+
+def test_it_says_what_the_device_can_do_and_a_cpu_is_called_one(text: str) -> None:
+    for dtype in ("bfloat16", "float16"):
+        assert re.search(rf"\*\*{dtype}\*\* is \*(native|emulated|unknown)\* here: .+", text)
+    assert ("This is a CPU. What it says about speed is true for this CPU only" in text) == ("Measured on cpu" in text)
+
+
+def test_float16_loses_gradients_and_scaling_saves_them(text: str) -> None:
+    lost, scaled, bfloat16 = map(int, re.search(  # type: ignore[union-attr]
+        r"\*\*(\d+)%\*\* of these gradients become exactly 0 in float16\. Times 65,536: \*\*(\d+)%\*\*\. "
+        r"In bfloat16, without any scaling: \*\*(\d+)%\*\*", text).groups())
+    assert lost > 10 * max(1, scaled) / 2 and bfloat16 == 0
+
+
+def test_a_small_loss_kills_the_float16_gradient_unless_it_is_scaled(text: str) -> None:
+    plain, scaled, bfloat16 = map(float, re.search(  # type: ignore[union-attr]
+        r"\(left end\): \*\*([\d.]+) %\*\* and \*\*([\d.]+) %\*\*; bfloat16: \*\*([\d.]+) %\*\*", text).groups())
+    assert plain == 100 and scaled < 20 and bfloat16 < 10
+
+
+def test_the_scaler_skips_steps_and_comes_down(text: str) -> None:
+    skipped, factor = re.search(r"\*\*(\d+)\*\* of 120 steps were skipped; the factor ended at \*\*([\d,]+)\*\*", text).groups()  # type: ignore[union-attr]
+    assert 5 <= int(skipped) < 40 and int(factor.replace(",", "")) < 2**26
+
+
+def test_half_the_bits_keep_about_half_of_the_activations(text: str) -> None:
+    kept = {name: float(value) for name, value in re.findall(r"^(float32|bfloat16|float16) +([\d.]+) +[\d.]+$", text, re.MULTILINE)}
+    assert set(kept) == {"float32", "bfloat16", "float16"}
+    assert kept["bfloat16"] == kept["float16"] and 0.45 < kept["bfloat16"] / kept["float32"] < 0.75
+
+
+def test_accuracy_is_judged_against_the_seeds(text: str) -> None:
+    found = re.search(r"float32 alone moves by ([\d.]+) points from seed to seed\. Verdict from 3 seeds: \*\*(.+?)\*\*", text)
+    away = [abs(float(points)) for points in re.findall(r"(?:bfloat16|float16|GradScaler) ([+-]\d+\.\d)", text)]
+    assert found and len(away) == 3
+    assert (found[2] == "no difference shown") == (max(away) <= float(found[1]) + 0.05)
+
+
+def test_folklore_is_run(text: str) -> None:
+    assert text.count("FutureWarning: `torch.cuda.amp.") == 2
+    assert "torch.cuda.is_bf16_supported():" in text and "torch.version.hip" in text
+    assert re.search(r"gfx1030 .+emulated", text) and re.search(r"gfx942 .+native +native", text)
+
+
+def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
+    source = _source()
+    assert source.lower().count("not yet verified on rocm") >= 3
+    assert "torchvision" not in source
+
+
+def test_every_figure_about_data_names_a_stand_in(notebook: dict[str, Any], text: str) -> None:
+    alts = [o["metadata"]["image/png"]["alt"] for cell in notebook["cells"] for o in cell.get("outputs", [])
+            if "image/png" in o.get("data", {})]
+    assert len(alts) == 6 and all(alts)
+    if "STAND-IN" in text:
+        assert sum("stand-in" in alt for alt in alts) == 4  # the other two are the formats and the times
