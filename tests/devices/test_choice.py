@@ -72,7 +72,8 @@ def test_mps_where_there_is_one() -> None:
 
 @pytest.mark.parametrize(("wanted", "words"), [
     ("hip", "calls AMD GPUs 'cuda'"), ("ROCm", "AMD GPUs 'cuda'"), ("gpu", "AMD GPUs 'cuda'"), ("hip:0", "AMD GPUs 'cuda'"),
-    ("cuda:1", "sees only 1 GPU"), ("cuda:2", "sees only 1 GPU"), ("mps", "no Apple GPU"), ("cuda:x", "not a device"), ("cpu:0", "not a device"), ("tpu", "not a device")])
+    ("cuda:1", "sees only 1 GPU"),
+    ("cuda:2", "sees only 1 GPU"), ("mps", "no Apple GPU"), ("cuda:x", "not a device"), ("cpu:0", "not a device"), ("tpu", "not a device")])
 def test_an_override_that_cannot_be_obeyed_says_why(wanted: str, words: str) -> None:
     with pytest.raises(LabkitError) as caught:
         choose(facts(gpu(0, "gfx1100")), wanted)

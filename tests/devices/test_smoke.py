@@ -19,6 +19,9 @@ FACTS = {"version": "2.13.0+rocm7.2", "hip": "7.2", "cuda": None, "arch_list": [
          "devices": [{"index": 0, "name": "Radeon RX 6600", "gfx": "gfx1032", "capability": None, "integrated": False}]}
 
 
+PATIENCE = (1, 5, 30, 120)  # seconds: on a busy machine even the start of Python can take a while
+
+
 def lines(*messages: dict[str, Any]) -> str:
     return "\n".join(f"noise of a library\n{MARK}{json.dumps(message)}" for message in messages) + "\n"
 
@@ -72,11 +75,14 @@ def test_a_child_that_is_killed_names_its_kernel(name: str) -> None:
 
 
 def test_a_child_that_hangs_is_stopped() -> None:
-    text = lines({"step": "import torch"})
+    code = f"import sys, time; sys.stdout.write({lines({'step': 'import torch'})!r}); sys.stdout.flush(); time.sleep(600)"
     start = time.monotonic()
-    test = smoke.run(command=python(f"import sys, time; sys.stdout.write({text!r}); sys.stdout.flush(); time.sleep(600)"), timeout_s=2)
-    assert time.monotonic() - start < 60
-    assert "hung" in test.problem and "import torch" in test.problem and "2 s" in test.problem and test.remedy
+    for timeout_s in PATIENCE:
+        test = smoke.run(command=python(code), timeout_s=timeout_s)
+        if "import torch" in test.problem:
+            break
+    assert time.monotonic() - start < 200
+    assert "hung" in test.problem and "import torch" in test.problem and f"{timeout_s} s" in test.problem and test.remedy
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -84,8 +90,11 @@ def test_nothing_of_a_stopped_child_lives_on(tmp_path: Path) -> None:
     note = tmp_path / "pids"
     code = (f"import os, subprocess, sys, time; grandchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
             f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{grandchild.pid}}'); time.sleep(600)")
-    smoke.run(command=python(code), timeout_s=3)
-    pids = note.read_text(encoding="utf-8").split()
+    for timeout_s in PATIENCE:
+        smoke.run(command=python(code), timeout_s=timeout_s)
+        pids = note.read_text(encoding="utf-8").split() if note.exists() else []
+        if len(pids) == 2:
+            break
     assert len(pids) == 2
     deadline = time.monotonic() + 20
     while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
