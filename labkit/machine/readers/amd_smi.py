@@ -16,10 +16,8 @@ _FIELD = re.compile(r"^(\s*)([A-Z][A-Za-z0-9_ ]*?)\s*:(?:\s+(.*))?$")
 _VERSION = re.compile(r"AMDSMI (?:Tool|Library version):", re.I)
 _TABLE = re.compile(r"^\s*(?:[A-Z][A-Z0-9/ _-]* TABLE(?: [A-Z0-9/ _-]+)?|NUMA BW TABLE):\s*$")
 _BDF = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
-_SECTIONS = re.compile(
-    r"^\s*(?:ASIC|BUS|IFWI|DRIVER|BOARD|RAS|PARTITION|VRAM|LIMIT|USAGE|POWER|CLOCK|TEMPERATURE|PCIE|ECC|ECC_BLOCKS|MEM_USAGE|THROTTLE|"
-    r"FW_LIST|PROCESS_INFO|BDF|UUID|RETIRED|PENDING|UN_RES|FAN|VOLTAGE|FB_USAGE|SOC_PSTATE|CACHE_INFO|POWER_METRICS|FREQ_METRICS)\s*:"
-)
+# what stands below a number: a key in capitals, further to the right
+_SECTION = re.compile(r"^\s+[A-Z][A-Z0-9_]+(?: [A-Z0-9_]+)*\s*:(?:\s|$)")
 
 
 def begins(line: str) -> bool:
@@ -53,8 +51,10 @@ def is_amd_smi(text: str) -> bool:
             return True
         if _GPU.match(line) or _OTHER.match(line):
             numbered = True
-        elif numbered and (_SECTIONS.match(line) or re.match(r"^\s*\[?output truncated", line)):
+        elif numbered and (_SECTION.match(line) or re.match(r"^\s*\[?output truncated", line)):
             return True
+        elif line.strip():
+            numbered = False
     return False
 
 
@@ -94,13 +94,18 @@ def _reading(gpus: Gpus, index: int, path: tuple[str, ...], content: object) -> 
         gpus.set(index, "vram_total_bytes", _bytes(content))
     elif key in ("used_vram", "fb_used", "vram_used"):
         gpus.set(index, "vram_used_bytes", _bytes(content))
-    elif key in ("gfx_activity", "gfx_usage") and section in ("usage", ""):
+    elif key in ("gfx_activity", "gfx_usage", "gfx") and section in ("usage", ""):
         gpus.set(index, "use_percent", _amount(content))
     elif section == "temperature" and key in ("edge", "edge_temperature"):
         gpus.set(index, "temperature_c", _amount(content))
-    elif section == "temperature" and key in ("hotspot", "junction", "hotspot_temperature", "junction_temperature"):
+    elif (section == "temperature" and key in ("hotspot", "junction")) or key in (
+        "hotspot_temperature",
+        "junction_temperature",
+    ):
         gpus.set(index, "hotspot_c", _amount(content))
-    elif section == "power" and key in ("socket_power", "current_socket_power", "average_socket_power"):
+    elif key == "power_usage" or (
+        section == "power" and key in ("socket_power", "current_socket_power", "average_socket_power")
+    ):
         gpus.set(index, "power_w", _amount(content))
 
 
@@ -258,7 +263,10 @@ def _default_table(rows: list[str], gpus: Gpus) -> None:
 
 
 def _is_csv_head(line: str) -> bool:
-    return line.startswith("gpu,") and bool(re.search(r"market_name|gfx_activity|socket_power|gpu_bdf|vram", line))
+    return bool(
+        re.match(r"(?:timestamp,)?gpu,", line)
+        and re.search(r"market_name|gfx_activity|socket_power|gpu_bdf|vram|power_usage|hotspot|target_graphics", line)
+    )
 
 
 def _csv(rows: list[str], gpus: Gpus) -> None:
@@ -270,12 +278,13 @@ def _csv(rows: list[str], gpus: Gpus) -> None:
         if head is None or "," not in line:
             head = None
             continue
-        cells = next(csv.reader([line]), [])
-        if not cells or not cells[0].isdigit():
+        row = dict(zip(head, next(csv.reader([line]), []), strict=False))
+        if not row.get("gpu", "").isdigit():
             continue
-        for key, content in list(zip(head, cells, strict=False))[1:]:
+        index = int(row.pop("gpu"))
+        for key, content in row.items():
             section = {"edge": "temperature", "hotspot": "temperature", "socket_power": "power", "size": "vram"}.get(
                 key
             )
-            _reading(gpus, int(cells[0]), (section, key) if section else (key,), content)
-        gpus.mention(int(cells[0]))
+            _reading(gpus, index, (section, key) if section else (key,), content)
+        gpus.mention(index)

@@ -13,16 +13,13 @@ _KEYS = {
     "Python version": "python", "OS": "os", "Is CUDA available": "available", "CUDA available": "available",
     "GPU models and configuration": "gpus",
 }  # fmt: skip
-_FIELD = re.compile(r"([A-Z][A-Za-z0-9 \-./'()]*?):(?:\s(.*)|)$")
+_FIELD = re.compile(r"([A-Z][A-Za-z0-9 \-./'()]*?) *:(?:\s(.*)|)$")
 # every label of the report, so that a line of the next field ends a list of GPUs
 _JOINED = re.compile(
     r"(PyTorch version|Is debug build|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|GCC version|Clang version|CMake version|"
     r"Libc version|Python version|Python platform|Is CUDA available|CUDA runtime version|CUDA_MODULE_LOADING set to|"
     r"GPU models and configuration|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|Is XPU available|"
     r"Is XNNPACK available): "
-)
-_MARKERS = re.compile(
-    r"^\s*Collecting environment information|ROCM used to build PyTorch:|CUDA used to build PyTorch:|^\s*PyTorch version:|collect_env"
 )
 
 
@@ -33,9 +30,9 @@ def is_collect_env(text: str) -> bool:
 
 def begins(line: str) -> bool:
     """Whether only this report prints such a line."""
-    if re.search(r"Collecting environment information|(?:ROCM|CUDA) used to build PyTorch:", line):
+    if re.search(r"Collecting environment information|(?:ROCM|CUDA) used to build PyTorch *:", line):
         return True
-    return bool(re.match(r"\s*PyTorch version:", line) or re.search(r"File .*collect_env\.py\"?, line", line))
+    return bool(re.match(r"\s*PyTorch version *:", line) or re.search(r"File .*collect_env\.py\"?, line", line))
 
 
 def read(text: str) -> dict[str, Any]:
@@ -51,7 +48,9 @@ def read(text: str) -> dict[str, Any]:
         for line in _split_joined(whole):
             field = _FIELD.match(line.strip())
             key = _KEYS.get(field.group(1)) if field else None
-            if begins(line):
+            if begins(line) or re.match(
+                r"\s*OS {2,}: ", line
+            ):  # vLLM's copy of the report pads its colons and puts OS first
                 reporting = True
             if gpu_list:
                 entry = re.match(r"\s*(?:GPU \d+:\s*)(.*)$", line)

@@ -33,6 +33,12 @@ _SHAPES = (
     re.compile(r"\bkernel: "),
 )
 
+# how a driver begins its lines, for pastes without time stamps
+_PREFIX = re.compile(
+    r"\b(?:amdgpu|kfd|amdkcl|amd_iommu|AMD-Vi|drm|Lockdown)(?: [\w:.-]{1,40}|\]){0,2}:\s|\[drm[:\]]|^\W{0,3}Loading of (?:unsigned )?module|^\W{0,3}Command line:",
+    re.I,
+)
+
 
 def is_kernel_line(line: str) -> bool:
     """Whether a line looks like the kernel log, in any of its time-stamp styles."""
@@ -41,7 +47,12 @@ def is_kernel_line(line: str) -> bool:
 
 def is_dmesg(text: str) -> bool:
     """Whether the text holds lines of the kernel log."""
-    return any(is_kernel_line(line) or findings_of(line) for line in lines(text))
+    return any(begins(line) for line in lines(text))
+
+
+def begins(line: str) -> bool:
+    """Whether a line is the kernel log's: by its time stamp or, without one, by a driver's prefix before a known trouble."""
+    return is_kernel_line(line) or bool(_PREFIX.search(line) and findings_of(line))
 
 
 def findings_of(line: str) -> list[str]:

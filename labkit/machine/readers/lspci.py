@@ -12,13 +12,20 @@ DEVICE = re.compile(
     r"(?P<cls>[A-Z][A-Za-z0-9/&., -]*?)(?:\s*\[(?P<code>[0-9a-f]{4})\])?:\s+(?P<rest>\S.*)$"
 )
 _GPU_CLASSES = ("VGA compatible controller", "3D controller", "Display controller", "Processing accelerators")
+# lspci -mm: the fields stand in quotes
+_QUOTED = re.compile(r'^(\W{0,4}(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*)" "([^"]*)" "([^"]*)".*$')
 _VENDOR = re.compile(r"Advanced Micro Devices, Inc\. \[AMD(?:/ATI)?\]|ATI Technologies Inc|\[AMD/ATI\]")
 _IDS = re.compile(r"\s*\[([0-9a-f]{4}:[0-9a-f]{4})\]")
 
 
 def is_lspci(text: str) -> bool:
     """Whether any line is lspci's."""
-    return any(DEVICE.match(line) for line in lines(text))
+    return any(begins(line) for line in lines(text))
+
+
+def begins(line: str) -> bool:
+    """Whether a line is a device of lspci, in its plain form or that of -mm."""
+    return bool(DEVICE.match(line) or _QUOTED.match(line))
 
 
 def read(text: str) -> dict[str, Any]:
@@ -26,7 +33,7 @@ def read(text: str) -> dict[str, Any]:
     gpus: list[dict[str, Any]] = []
     current: dict[str, Any] | None = None
     for line in lines(text):
-        device = DEVICE.match(line)
+        device = DEVICE.match(_QUOTED.sub(r"\1 \2: \3 \4", line))
         if device:
             current = None
             rest = device["rest"]

@@ -37,8 +37,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("collect-env", collect_env.is_collect_env, collect_env.begins, collect_env.read),
     Kind("rocm-smi", lambda text: any(rocm_smi.begins(line) for line in lines(text)), rocm_smi.begins, rocm_smi.read),
     Kind("amd-smi", amd_smi.is_amd_smi, amd_smi.begins, amd_smi.read),
-    Kind("lspci", lspci.is_lspci, lambda line: bool(lspci.DEVICE.match(line)), lspci.read),
-    Kind("dmesg", dmesg.is_dmesg, lambda line: dmesg.is_kernel_line(line) or bool(dmesg.findings_of(line)), dmesg.read),
+    Kind("lspci", lspci.is_lspci, lspci.begins, lspci.read),
+    Kind("dmesg", dmesg.is_dmesg, dmesg.begins, dmesg.read),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ from labkit.machine.readers.text import embedded_json, lines, number, size, valu
 
 _LINE = re.compile(r"^\W{0,4}GPU\[(\d+)\]\s*:\s*(.*)$")
 _CARD = re.compile(r"^card(\d+)$")
-_BANNER = re.compile(r"ROCm System Management Interface|End of ROCm SMI Log", re.I)
+_BANNER = re.compile(r"=\s*ROCm System Management Interface|=\s*End of ROCm SMI Log", re.I)
 _NOT_LOADED = re.compile(r"Driver not initialized \(amdgpu not found in modules\)")
 _NO_DATA = re.compile(r"No JSON data to report")
 _HEX = re.compile(r"^0x[0-9a-f]+$", re.I)
@@ -24,6 +25,7 @@ def begins(line: str) -> bool:
         or _NOT_LOADED.search(line)
         or _NO_DATA.search(line)
         or _is_table_head(line)
+        or _is_csv_head(line)
     )
 
 
@@ -61,6 +63,8 @@ def read(text: str) -> dict[str, Any]:
                     _reading(gpus, int(numbered.group(1)), key.strip(), val)
             elif _is_table_head(line):
                 _table(rows, at, gpus)
+            elif _is_csv_head(line):
+                _csv_table(rows, at, gpus)
     return {"kind": "rocm-smi", "problem": problem, "gpus": gpus.as_list()}
 
 
@@ -78,7 +82,7 @@ def _reading(gpus: Gpus, index: int, key: str, content: object) -> None:
         gpus.set(index, "vram_total_bytes", size(content, "B"))
     elif name == "vram total used memory (b)":
         gpus.set(index, "vram_used_bytes", size(content, "B"))
-    elif name in ("gpu use (%)", "gpu activity", "gfx activity"):
+    elif name == "gpu use (%)":  # 'GFX Activity' is a running counter
         gpus.set(index, "use_percent", number(content))
     elif name.startswith("temperature (sensor edge)"):
         gpus.set(index, "temperature_c", number(content))
@@ -86,6 +90,23 @@ def _reading(gpus: Gpus, index: int, key: str, content: object) -> None:
         gpus.set(index, "hotspot_c", number(content))
     elif re.match(r"(?:average|current)\b.*\bpower\b.*\(w\)", name):
         gpus.set(index, "power_w", number(content))
+
+
+def _is_csv_head(line: str) -> bool:
+    return bool(re.match(r"\W{0,4}device,.*(?:\([%CBW]\)|\bcard (?:series|model|vendor)|gfx version)", line, re.I))
+
+
+def _csv_table(rows: list[str], head_at: int, gpus: Gpus) -> None:
+    """Rows 'card0,…' below a header that names each column as the JSON form does."""
+    head = next(csv.reader([rows[head_at].strip()]), [])
+    for line in rows[head_at + 1 :]:
+        cells = next(csv.reader([line.strip()]), [])
+        card = _CARD.match(cells[0]) if cells else None
+        if not card:
+            return
+        gpus.mention(int(card.group(1)))
+        for name, content in list(zip(head, cells, strict=False))[1:]:
+            _reading(gpus, int(card.group(1)), name, content)
 
 
 # --- the concise table ----------------------------------------------------------------------------------------------
@@ -104,7 +125,7 @@ def _is_table_head(line: str) -> bool:
         bool(words)
         and words[0].lstrip("|").strip() in ("GPU", "Device", "DID")
         and any(w.startswith("Temp") for w in words)
-        and ("GPU%" in words or "VRAM%" in words)
+        and bool({"GPU%", "VRAM%", "AvgPwr", "PwrCap"} & set(words))
     )
 
 

@@ -9,7 +9,7 @@ from labkit.machine.readers.text import lines, value
 
 _WSL = re.compile(r"WSL environment detected|librocdxg|\bDTIF\b|/wsl/", re.I)
 _STATUS = re.compile(r"\bmodule\b.*\bis (NOT )?loaded|^\W*\w{0,5} module .*\bloaded", re.I)
-_HEADING = re.compile(r"^\s*\*{0,}\s*Agent (\d+)\s*\**$")
+_HEADING = re.compile(r"^\s*\*{0,}\s*Agent ([1-9]\d{0,3})\s*\**$")
 _FIELD = re.compile(r"^\s*([A-Z][A-Za-z0-9 ./()_]*?)\s*:(?:\s+(.*)|)$")
 _ISA_NAME = re.compile(r"(?:amdgcn-[\w-]*?--|AMD:AMDGPU:)(\S+)")
 _OPEN = re.compile(r"Unable to open /dev/kfd read-write:\s*(.*)")
