@@ -111,7 +111,9 @@ def _prepare(place: Environment, wish: Wish, lock: int | None, disk_usage: insta
             if new or work.family
             else 0
         )
-        _check_room(place, room_for, disk_usage)
+        free = _check_room(place, room_for, disk_usage)
+        if room_for:
+            say(f"  Disk: about {words.size(room_for)} needed while installing, {words.size(free)} free.")
     if new:
         environment.mark(place)
         _create(place, log)
@@ -476,13 +478,13 @@ def _show_steps(
 # -- doing -------------------------------------------------------------------------------------------------------------
 
 
-def _check_room(place: Environment, needed: int, disk_usage: install.DiskUsage) -> None:
+def _check_room(place: Environment, needed: int, disk_usage: install.DiskUsage) -> int:
+    """Free bytes; raises LabkitError where they do not suffice."""
     try:
-        install.check_room(place.path, needed, disk_usage)
+        return install.check_room(place.path, needed, disk_usage)
     except LabkitError:  # only then is it worth counting what an earlier attempt left there
-        install.check_room(
-            place.path, needed, disk_usage, there=install.folder_bytes(place.path) if place.made_by_labkit else 0
-        )
+        there = install.folder_bytes(place.path) if place.made_by_labkit else 0
+        return install.check_room(place.path, needed, disk_usage, there=there)
 
 
 def _create(place: Environment, log: Path) -> None:

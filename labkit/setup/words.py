@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -39,5 +39,7 @@ def size(count: int | float) -> str:
 
 
 def command(arguments: Sequence[str], os_name: str = os.name) -> str:
-    """A command line that can be copied into this system's shell."""
-    return subprocess.list2cmdline(list(arguments)) if os_name == "nt" else shlex.join(arguments)
+    """A command line that can be copied into this system's shell; cmd.exe and PowerShell want double quotes."""
+    if os_name != "nt":
+        return shlex.join(arguments)
+    return " ".join(f'"{argument}"' if re.search(r"[^\w\\/:.=+-]", argument) else argument for argument in arguments)

@@ -186,7 +186,8 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
     add_torch(folder / "default", "2.14.9", "0.29.9")
     for name in ("lessonware", "checker"):
         add(folder / "default", name, "1.0")
-    add(folder / "default", "greedy", "1.5", requires=["torch>=2", "torchvision"])  # would take any torch
+    add(folder / "default", "greedy", "1.5", requires=["torch>=2", "torchvision"])
+    add(folder / "default", "greedy", "2.0", requires=["torch>=2.14.5", "torchvision"])  # would bring the higher torch
     add_torch(folder / "cpu", "2.14.1+cpu", "0.29.1+cpu")
     add_torch(folder / "rocm7.2", "2.14.1+rocm7.2", "0.29.1+rocm7.2", gfx=["gfx1100"])
     add_torch(folder / "broken" / "cpu", "2.14.1+cpu", "0.29.1+cpu", how="import")
@@ -233,7 +234,7 @@ class Clone:
             text=True,
             encoding="utf-8",
             errors="replace",
-            timeout=120,
+            timeout=240,
             check=False,
         )
 
