@@ -3,7 +3,7 @@
 import sys
 
 if sys.version_info < (3, 10):  # noqa: UP036  (this file must parse on an old Python to say so)
-    sys.exit(
+    sys.exit(  # noqa: UP031  (an f-string would not parse there)
         "labkit: this is Python %d.%d, and the course needs Python 3.10 to 3.14.\n"
         "  What to do: install a newer Python and run 'python3.12 -m labkit start' with it." % sys.version_info[:2]
     )

@@ -133,7 +133,8 @@ def test_a_lesson_over_its_limit_is_stopped(tmp_path: Path, make_lesson: Make) -
 
 def test_no_process_of_a_lesson_outlives_it(tmp_path: Path, make_lesson: Make) -> None:
     psutil = pytest.importorskip("psutil")
-    lesson = make_lesson("import subprocess, sys, time\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])",
+    start = "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)"
+    lesson = make_lesson(f"import subprocess, sys, time\n{start}",
                          "print('child', child.pid, flush=True)", "time.sleep(600)", limits={"quick": {"cell_s": 2}})
     run(tmp_path, lesson)
     child = int(executed(tmp_path, lesson).split("child ")[1].split()[0])
