@@ -3,8 +3,8 @@
 import sys
 
 if sys.version_info < (3, 10):  # noqa: UP036  (this file must parse on an old Python to say so)
-    sys.exit(  # noqa: UP031  (an f-string would not parse there)
-        "labkit: this is Python %d.%d, and the course needs Python 3.10 to 3.14.\n"
+    sys.exit(
+        "labkit: this is Python %d.%d, and the course needs Python 3.10 to 3.14.\n"  # noqa: UP031  (an f-string would not parse)
         "  What to do: install a newer Python and run 'python3.12 -m labkit start' with it." % sys.version_info[:2]
     )
 
