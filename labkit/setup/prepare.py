@@ -773,6 +773,12 @@ def _remember(
     verdict: Verdict,
     stamp: Mapping[str, Any],
 ) -> None:
+    record = read_record(place)
+    if record and (record.get("choice"), record.get("index")) != (
+        work.choice,
+        work.index,
+    ):  # another wish, the same torch
+        environment.write_json(place.notes / RECORD, {**record, "choice": work.choice, "index": work.index})
     hardware = environment.hardware_fingerprint()
     same = stamp.get("torch") == inventory.versions.get("torch")
     known = [item for item in stamp.get("hardware", ()) if item != hardware] if same else []

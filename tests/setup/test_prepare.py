@@ -236,3 +236,15 @@ def test_a_package_installed_by_hand_is_noticed(stamped):
 def test_an_interpreter_that_is_gone(stamped):
     environment.interpreter(stamped.place.path, os.name).unlink()
     assert not is_ready(stamped)
+
+
+def test_a_wish_that_the_torch_already_fulfils_is_remembered(stamped):
+    environment.write_json(stamped.place.path / prepare.RECORD, record_of(NOTHING))
+    work = decide(stamped.place, choice="cpu")
+    assert not work.installs and not work.remake
+    needed = prepare.requirements.read(stamped.root / "pyproject.toml")
+    prepare._remember(
+        stamped.place, Wish("course", "cpu"), work, replace(FULL, site=stamped.site), needed, prepare.Verdict(True), {}
+    )
+    assert prepare.read_record(stamped.place)["choice"] == "cpu"
+    assert is_ready(stamped) and is_ready(stamped, choice="cpu") and not is_ready(stamped, choice="auto")
