@@ -18,6 +18,7 @@ _HOME = {
     "smoke_test": "labkit.devices",
     "benchmark": "labkit.timing",
     "compare": "labkit.timing",
+    "doctor": "labkit.show.diagnosis",
     "check": "labkit.learn",
     "hint": "labkit.learn",
     "solution": "labkit.learn",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from html import escape
 
@@ -70,8 +71,41 @@ def as_markdown(diagnosis: Diagnosis) -> str:
 _EDGE = {"blocks": "#d55e00", "degrades": "#e69f00", "info": "#0072b2"}
 
 
+# A line is a command when it begins like one and no prose hangs on it; what follows '#' is the shell's own remark.
+_COMMAND = re.compile(
+    r"(?:[A-Z_]+=\S+ +)*(?:(?:sudo|python3?|pip3?|docker|podman|apptainer|wsl|unset|export|echo|cat|ls|lspci|lsmod|modprobe|dmesg"
+    r"|journalctl|rocminfo|rocm-smi|amd-smi|dkms|env|id|df|uname|getent|grep|git|rm|sysctl|conda|Remove-Item)\b|\$env:)(?! is\b| are\b)"
+)
+_PROSE = re.compile(r" \((?:[A-Z]|or )|\)[,.]? \w|\)$|[,;] (?:then|and|or) | against |; \w+: ")
+_BOX = (
+    "margin:.2em 0;padding:.3em .6em;border-radius:4px;background:rgba(127,127,127,.14);color:inherit;"
+    "white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.35"
+)
+
+
+def command_in(step: str) -> tuple[str, str]:
+    """(words, command) of a step: 'On the host: sudo …' has both, a bare command has no words, a sentence no command."""
+    words, command = "", step
+    if not _COMMAND.match(step):
+        place = next((found.end() for found in re.finditer(r": ", step) if _COMMAND.match(step, found.end())), None)
+        if place is None:
+            return step, ""
+        words, command = step[:place].rstrip(), step[place:]
+    plain = re.sub(r"\"[^\"]*\"|'[^']*'|\$\([^)]*\)", "", command.split("   #")[0]).strip()
+    return (step, "") if _PROSE.search(plain) else (words, command)
+
+
+def _quoted(line: str) -> str:
+    return f"<code style='white-space:pre-wrap;overflow-wrap:anywhere;color:inherit;background:transparent'>{escape(line)}</code>"
+
+
+def _step(line: str) -> str:
+    words, command = command_in(line)
+    return escape(words) + (f"<pre style='{_BOX}'>{escape(command)}</pre>" if command else "")
+
+
 def as_html(diagnosis: Diagnosis) -> str:
-    """One card for each finding; a step that begins with a command can be copied from its own box."""
+    """One card for each finding; a command stands in a box of its own, so that it can be copied whole."""
     cards = []
     if diagnosis.simulated:
         cards.append(f"<p><strong>{escape(_SIMULATED)}</strong></p>")
@@ -79,8 +113,8 @@ def as_html(diagnosis: Diagnosis) -> str:
         edge = "#009e73" if finding.code == "ok" else _EDGE[finding.severity]
         parts = []
         for name, lines in _sections(finding):
-            box = "<code style='white-space:pre-wrap;overflow-wrap:anywhere'>{}</code>" if name != "Not to be confused with" else "{}"
-            items = "".join(f"<li>{box.format(escape(line))}</li>" for line in lines)
+            show = {"Because": _quoted, "Not to be confused with": escape}.get(name, _step)
+            items = "".join(f"<li style='margin:.15em 0'>{show(line)}</li>" for line in lines)
             parts.append(f"<div style='margin-top:.4em'>{escape(name)}:<ul style='margin:.1em 0'>{items}</ul></div>")
         source = ""
         if finding.sources and finding.severity != "info":
