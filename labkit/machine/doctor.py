@@ -72,7 +72,7 @@ def diagnose(e: Evidence) -> Diagnosis:
                 continue
             match = rule.test(e)
             if match is not None:
-                matched.append((place, rule.code, match))
+                matched.append((-1 if rule.first else place, rule.code, match))
                 explained |= rule.explains
     findings = [
         (SEVERITIES.index(table[code].severity), match.likely, place, _finding(code, match))

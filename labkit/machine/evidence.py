@@ -192,12 +192,32 @@ class Evidence:
         report = self.report
         if not report or report["torch"] is None:
             version = (self.packages or {}).get("torch")
-            return Torch(version=version) if version else None
+            return Torch(version=version) if version else self._torch_in_words()
         names = tuple(found.group(1) for gpu in report["gpus"] if (found := re.search(r"\((gfx[0-9a-f]+[^)]*)\)", gpu)))
         hip = report["hip"] or (
             "0.0.0" if self.quote(r"ROCM used to build PyTorch: 0\.0\.0", "collect_env", "") else None
         )
         return Torch(report["torch"], hip, report["cuda"], None, names, report["gpu_available"])
+
+    def _torch_in_words(self) -> Torch | None:
+        """The torch that the person shows to be installed, by its local tag; a version that was only asked for is none."""
+        shown = [
+            found.group(1)
+            for pattern in (
+                rf"torch\.__version__[^\n]*\n\W*{_TAGGED}",
+                rf"^\W*(?:Py)?Torch version:? +{_TAGGED}",
+                rf"^torch +{_TAGGED}",
+                rf"Successfully installed [^\n]*?\btorch-{_TAGGED}",
+                rf"^ *\+ torch=={_TAGGED}",
+                rf"^Name: torch\nVersion: {_TAGGED}",
+            )
+            for found in re.finditer(pattern, self.said[:400_000], re.M | re.I)
+        ]
+        if not shown or not (
+            self.bus or self.agents or self.real_gfx or self.match(r"\b(?:AMD|Radeon|ROCm|Instinct)\b")
+        ):
+            return None
+        return Torch(version=shown[-1])
 
     # ---- GPUs ---------------------------------------------------------------------------------------------------------
     @cached_property
@@ -241,8 +261,10 @@ class Evidence:
             found = [self._on_bus(device) or "" for device in self.bus]
         if not any(found):
             found = [gpu["gfx"] or self._named(gpu["name"]) or "" for gpu in self.smi_gpus]
-        if not any(found) and self.override is None and self.torch_facts:
-            found = [name.split(":")[0] for name in self.torch_facts.gcn_arch_names]
+        if not any(found) and self.override is None and self.torch:
+            found = [name.split(":")[0] for name in self.torch.gcn_arch_names]
+        if not any(found) and self.override is None and self.report:
+            found = [name.group(1) for gpu in self.report["gpus"] if (name := re.search(r"\((gfx[0-9a-f]+)", gpu))]
         if not any(found):
             found = self._named_in_words()
         known = [name for name in found if name]
@@ -272,7 +294,7 @@ class Evidence:
     def gpu_count(self) -> int | None:
         """How many AMD GPUs the machine has before any variable hides one; None when nothing tells."""
         counts = [len(self.topology_gpus or ()), len(self.smi_gpus), len(self.agents)]
-        counts.append(sum(1 for path, node in self.nodes.items() if "/renderD" in path and node.exists))
+        counts.append(sum(1 for node in self.render_nodes.values() if node.exists))
         if not any(counts):
             counts.append(len(self.bus or ()))
         return max(counts) or None
@@ -308,12 +330,17 @@ class Evidence:
         """Whether this kind of system has the kernel's KFD at all."""
         return not (self.is_windows or self.is_wsl or self.platform == "macos")
 
+    @cached_property
+    def all_nodes(self) -> Mapping[str, Node]:
+        """The device nodes: collected ones, and those of an ``ls -l`` that the person pasted."""
+        return {**listed_nodes(self.said, self.groups), **self.nodes}
+
     def node(self, path: str) -> Node:
-        return self.nodes.get(path, Node())
+        return self.all_nodes.get(path, Node())
 
     @property
     def render_nodes(self) -> Mapping[str, Node]:
-        return {path: node for path, node in self.nodes.items() if "/renderD" in path}
+        return {path: node for path, node in self.all_nodes.items() if "/renderD" in path}
 
     @cached_property
     def sees_gpu(self) -> bool | None:
@@ -321,7 +348,10 @@ class Evidence:
         facts = self.torch_facts
         if facts is not None and facts.cuda_available is not None:
             return facts.cuda_available
-        if self.match(r"No (?:HIP|CUDA) GPUs are available|torch\.cuda\.is_available\(\)\S*\s*\n\s*False"):
+        if self.match(
+            r"No (?:HIP|CUDA) GPUs are available|torch\.cuda\.is_available\(\)\S*\s*\n\s*False|"
+            r"is_available(?:\(\))? *(?:is|->|→|=|:)? *False"
+        ):
             return False
         return None
 
@@ -341,6 +371,35 @@ class Evidence:
             r"Memory access fault|GPU Hang|rocBLAS error|MIOpen\(HIP\): Error|OutOfMemoryError|NoBinaryForGpu|hangs?\b|freez|crash",
             "",
         )
+
+
+_TAGGED = r"['\"]?(\d+\.\d+\.\d+[\w.]*\+(?:rocm|cu\d|cpu)[\w.]*)"
+
+
+def listed_nodes(text: str, groups: tuple[str, ...] | None) -> dict[str, Node]:
+    """Nodes that an ``ls -l`` in a text shows. Who may open them follows from mode and groups; unknown without groups."""
+    found: dict[str, Node] = {}
+    folder = ""
+    for line in text.split("\n"):
+        if len(line) > 300:
+            continue
+        if heading := re.fullmatch(r"(/dev\S*):\s*", line):
+            folder = heading.group(1) + "/"
+        missing = re.search(r"cannot access '?(/dev/(?:kfd|dri\S*?|dxg))'?: No such file", line)
+        if missing:
+            found[missing.group(1)] = Node(exists=False, openable=False)
+        row = re.match(r"(?:.{0,40}->\s*)?\s*(c[rwx-]{9}\S?)\s+\d+\s+(\S+)\s+(\S+)\s+\d+,\s*\d+\s.*?(\S+)$", line)
+        if not row:
+            continue
+        path = row.group(4) if row.group(4).startswith("/") else folder + row.group(4)
+        if not re.fullmatch(r"/dev/(?:kfd|dxg|dri/renderD\d+)", path):
+            continue
+        node = Node(True, _octal(row.group(1)), row.group(2), row.group(3))
+        closed = node.root_only or (
+            groups is not None and node.group not in groups and (node.mode or "")[-1:] not in ("6", "7")
+        )
+        found[path] = replace(node, openable=False) if closed else node
+    return found
 
 
 _GENERIC = {

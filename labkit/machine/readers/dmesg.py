@@ -35,7 +35,8 @@ _SHAPES = (
 
 # how a driver begins its lines, for pastes without time stamps
 _PREFIX = re.compile(
-    r"\b(?:amdgpu|kfd|amdkcl|amd_iommu|AMD-Vi|drm|Lockdown)(?: [\w:.-]{1,40}|\]){0,2}:\s|\[drm[:\]]|^\W{0,3}Loading of (?:unsigned )?module|^\W{0,3}Command line:",
+    r"\b(?:amdgpu|kfd|amdkcl|amd_iommu|AMD-Vi|drm|Lockdown)(?: [\w:.-]{1,40}|\]){0,2}:\s|\[drm[:\]]|"
+    r"^\W{0,3}Loading of (?:unsigned )?module|^\W{0,3}Command line:",
     re.I,
 )
 

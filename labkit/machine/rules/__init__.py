@@ -27,12 +27,14 @@ class Match:
 class Rule:
     """A code, the codes that its being true explains (consequences), and its test.
 
-    ``last`` rules are asked only about what nothing else explains.
+    ``last`` rules are asked only about what nothing else explains. ``first`` ones rank above all others of their severity:
+    before they are mended nothing else can be looked at.
     """
 
     code: str
     explains: frozenset[str]
     last: bool
+    first: bool
     test: Callable[[Evidence], Match | None]
 
 
@@ -40,12 +42,12 @@ RULES: list[Rule] = []
 
 
 def rule(
-    code: str, *, explains: tuple[str, ...] = (), last: bool = False
+    code: str, *, explains: tuple[str, ...] = (), last: bool = False, first: bool = False
 ) -> Callable[[Callable[[Evidence], Match | None]], Callable[[Evidence], Match | None]]:
     """Registers a rule. Within one severity, rules rank in the order in which the modules register them: causes first."""
 
     def register(test: Callable[[Evidence], Match | None]) -> Callable[[Evidence], Match | None]:
-        RULES.append(Rule(code, frozenset(explains), last, test))
+        RULES.append(Rule(code, frozenset(explains), last, first, test))
         return test
 
     return register

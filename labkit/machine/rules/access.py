@@ -37,15 +37,23 @@ def _describe(path: str, node: Node) -> str | None:
 )
 def selinux_denied(e: Evidence) -> Match | None:
     line = e.quote(r"avc: +denied .*(?:kfd|renderD|hsa_device_t|dri_device_t)", "", "dmesg")
-    if not line:
+    node = e.node("/dev/kfd")
+    # enforced, in a container, and shut although the groups are right
+    confined = (
+        e.quote(r"\bEnforcing\b|label[=:]disable", "")
+        if e.is_container and node.openable is False and node.group in (e.groups or ()) and not node.root_only
+        else None
+    )
+    if not line and not confined:
         return None
     return Match(
-        seen(line, e.quote(r"^\W*Enforcing$", "")),
+        seen(line or confined, e.quote(r"^\W*Enforcing$", "")),
         (
             "On the host: sudo setsebool -P container_use_devices=true",
             "Or for one container: --security-opt label=disable",
         ),
         ("sudo ausearch -m avc -ts recent   # no new line for kfd", _OPENS),
+        likely=not line,
     )
 
 
@@ -109,7 +117,7 @@ def docker_vm(e: Evidence) -> Match | None:
 
 @rule("rootless-container-groups", explains=("kfd-permission", "kfd-node-mode", "render-node-mode", *NO_GPU))
 def rootless_container_groups(e: Evidence) -> Match | None:
-    nodes = {path: node for path, node in e.nodes.items() if path == "/dev/kfd" or "/renderD" in path}
+    nodes = {path: node for path, node in e.all_nodes.items() if path == "/dev/kfd" or "/renderD" in path}
     foreign = {
         path: node
         for path, node in nodes.items()
@@ -219,7 +227,9 @@ def render_node_mode(e: Evidence) -> Match | None:
 def kfd_permission(e: Evidence) -> Match | None:
     if not e.has_kfd:
         return None
-    nodes = {path: node for path, node in e.nodes.items() if (path == "/dev/kfd" or "/renderD" in path) and node.exists}
+    nodes = {
+        path: node for path, node in e.all_nodes.items() if (path == "/dev/kfd" or "/renderD" in path) and node.exists
+    }
     closed = {path: node for path, node in nodes.items() if node.openable is False}
     line = (
         _open_line(e)
@@ -274,7 +284,8 @@ def _permission_steps(e: Evidence, group: str) -> tuple[str, ...]:
 @rule("shm-too-small")
 def shm_too_small(e: Evidence) -> Match | None:
     line = e.quote(
-        r"insufficient shared memory|killed by signal: Bus error|unable to (?:open|allocate) shared memory|No space left on device.*?/dev/shm|/dev/shm.*No space left",
+        r"insufficient shared memory|killed by signal: Bus error|unable to (?:open|allocate) shared memory|No space left on device.*?/dev/shm|/dev/shm.*No space left|"
+        r"</?torch_\w+>?: No space left|unable to write to file </torch",
         "",
     )
     if not line:

@@ -34,7 +34,10 @@ def _command_line(e: Evidence) -> str | None:
     return e.quote(r"BOOT_IMAGE=|\broot=|Command line:", "cmdline", "", "dmesg")
 
 
-@rule("no-amd-gpu", explains=(*_DOWN, "kfd-missing-in-container", "wrong-wheel-cpu", "wrong-wheel-cuda", "kernel-unsupported"))
+@rule(
+    "no-amd-gpu",
+    explains=(*_DOWN, "kfd-missing-in-container", "wrong-wheel-cpu", "wrong-wheel-cuda", "kernel-unsupported"),
+)
 def no_amd_gpu(e: Evidence) -> Match | None:
     if e.is_wsl or e.bus is None or e.bus or e.agents or e.topology_gpus or e.smi_gpus or e.node("/dev/kfd").exists:
         return None
@@ -52,7 +55,12 @@ def no_amd_gpu(e: Evidence) -> Match | None:
 
 @rule("nomodeset", explains=("driver-not-loaded", "driver-not-bound", *NO_GPU))
 def nomodeset(e: Evidence) -> Match | None:
-    line = e.quote(r"(?:BOOT_IMAGE|root=|Command line:).*\bnomodeset\b|amdgpu\.modeset=0", "cmdline", "", "dmesg")
+    line = e.quote(
+        r"(?:BOOT_IMAGE|root=|Command line:|GRUB_CMDLINE\w*=).*\bnomodeset\b|amdgpu\.modeset=0|booted with nomodeset",
+        "cmdline", "", "dmesg",
+    )  # fmt: skip
+    if not line and _not_loaded(e):  # said in words, and not as something that is gone
+        line = e.quote(r"^(?!.*(?:\bno|\bnot|n't|without|removed?|deleted?)\W+(?:\w+\W+)?nomodeset).*\bnomodeset\b", "")
     if not line or not e.has_kfd or _works_anyway(e):
         return None
     return Match(

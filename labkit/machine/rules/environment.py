@@ -88,6 +88,9 @@ def env_not_exported(e: Evidence) -> Match | None:
     if e.env is None:
         return None
     names = r"(HSA_OVERRIDE_GFX_VERSION|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|PYTORCH_\w*ALLOC_CONF|TORCH_\w+|MIOPEN_\w+|HSA_\w+|LD_LIBRARY_PATH|NCCL_\w+)"
+    asked = e.match(rf"os\.environ(?:\.get\(|\[)['\"]{names}['\"][^\n]*(?:\n\W*|\bprints? )(?:None\b|KeyError)")
+    if asked and asked.group(1) not in e.env and e.quote(rf"echo \"?\$\{{?{asked.group(1)}|{asked.group(1)}[= ]\S", ""):
+        return _hand_over(e, asked.group(1), asked.group().split("\n")[0].strip())
     for pattern in (
         rf"^[$>%#~ \w@:/-]{{0,40}}?(?<![\w-]){names}=\S+[ \t]*$",  # set on a line of its own, without export
         rf"^[$>%#~ \w@:/-]{{0,40}}?\bset (?!-)\s*{names} \S+[ \t]*$",  # fish, without -x
@@ -97,25 +100,28 @@ def env_not_exported(e: Evidence) -> Match | None:
         for found in re.finditer(pattern, e.said[:200_000], re.M):
             name = found.group(1)
             line = found.group().strip().split("\n")[0]
-            if (
-                name in e.env
-                or (re.search(rf"export\s+{name}", line)
+            if name in e.env or (
+                re.search(rf"export\s+{name}", line)
                 and not e.match(
                     r"\.bashrc|\.profile|\.zshrc|config\.fish|IDE|PyCharm|VS ?Code|systemd|service|cron|sudo|Jupyter"
-                ))
+                )
             ):
                 continue
-            value = re.search(rf"{name}[= ](\S+)", line)
-            shown = value.group(1) if value else "VALUE"
-            return Match(
-                (line, f"the process that failed does not have {name} in its environment"),
-                (
-                    f"Hand it to the program: export {name}={shown} in the shell that starts it (fish: set -gx {name} {shown}), "
-                    f"or in the launcher, unit or notebook kernel: {name}={shown} python …",
-                ),
-                (f"python -c \"import os; print(os.environ.get('{name}'))\"",),
-            )
+            return _hand_over(e, name, line)
     return None
+
+
+def _hand_over(e: Evidence, name: str, line: str) -> Match:
+    value = e.match(rf"\b{name}[= ]([^\s,;)]+)")
+    shown = value.group(1) if value else "VALUE"
+    return Match(
+        (line, f"the process that failed does not have {name} in its environment"),
+        (
+            f"Hand it to the program: export {name}={shown} in the shell that starts it (fish: set -gx {name} {shown}), "
+            f"or in the launcher, unit or notebook kernel: {name}={shown} python …",
+        ),
+        (f"python -c \"import os; print(os.environ.get('{name}'))\"",),
+    )
 
 
 def _left(value: str, count: int | None) -> int | None:
@@ -186,7 +192,10 @@ def _unhide(e: Evidence, env: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"unset {name}   # or give it a valid index, for example {name}=0" for name in env)
 
 
-@rule("igpu-shadows-dgpu", explains=("arch-not-in-wheel", "rocblas-arch-missing", "numerics-suspect", *NO_GPU))
+@rule(
+    "igpu-shadows-dgpu",
+    explains=("arch-not-in-wheel", "rocblas-arch-missing", "numerics-suspect", "oom-real", "apu-memory-limit", *NO_GPU),
+)
 def igpu_shadows_dgpu(e: Evidence) -> Match | None:
     facts = e.torch_facts
     listed = [agent["gfx"] for agent in e.agents] or [gpu["gfx"] for gpu in e.topology_gpus or ()]
@@ -209,7 +218,12 @@ def igpu_shadows_dgpu(e: Evidence) -> Match | None:
         return None
     if facts and e.wheel_has(listed[large[0]] or "") is False and e.quote(r"invalid device function", ""):
         return None  # the card itself lacks kernels: hiding the other one mends nothing
-    if e.match(r"Memory access fault|OutOfMemoryError|No module named|hip devices|Bus error"):
+    if e.match(r"Memory access fault|No module named|hip devices|Bus error"):
+        return None
+    first_is_small = small[0] == 0 and e.match(
+        r"cuda:0\b[^\n]*Graphics|wrong (?:GPU|device)|uses? (?:the )?(?:iGPU|integrated)"
+    )
+    if e.match(r"out of memory|OutOfMemoryError") and not first_is_small:
         return None
     index = large[0]
     return Match(

@@ -25,7 +25,7 @@ def override_ignored_on_windows(e: Evidence) -> Match | None:
 @rule("device-index-order")
 def device_index_order(e: Evidence) -> Match | None:
     line = e.quote(
-        r"(?:HIP|ROCR|CUDA)_VISIBLE_DEVICES=\d+.*GPU\[\d+\]|cuda:\d.*GPU\[\d+\]|(?:other|another|wrong|different) (?:card|GPU).*(?:busy|load)",
+        r"(?:HIP|ROCR|CUDA)_VISIBLE_DEVICES=\d+.*GPU\[\d+\]|cuda:\d.*\bGPU(?:\[| )\d|(?:amd|rocm)-smi.*(?:number|order|index)\w*.*differ|(?:other|another|wrong|different) (?:card|GPU).*(?:busy|load)",
         "",
     )
     if not line:

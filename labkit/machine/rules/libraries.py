@@ -52,7 +52,7 @@ def ld_library_path_mix(e: Evidence) -> Match | None:
     if not rocm_part or not wheel:
         return None
     trouble = e.quote(
-        rf"{_LIBRARY}.*(?:not found|undefined symbol|cannot open)|Could not load .*TensileLibrary|rocBLAS error|Could not initialize Tensile|undefined symbol|symbol lookup error|version .* not found",
+        rf"{_LIBRARY}.*(?:not found|undefined symbol|cannot open)|Could not load .*TensileLibrary|rocBLAS error|Could not initialize Tensile|Cannot read .*/rocm\S*/lib|undefined symbol|symbol lookup error|version .* not found",
         "",
     )
     trouble = trouble or _in_error(e, rf"{_LIBRARY}|undefined symbol")
@@ -65,7 +65,7 @@ def ld_library_path_mix(e: Evidence) -> Match | None:
     )
 
 
-@rule("rocm-library-not-found", explains=("hip-library-mismatch", *NO_GPU))
+@rule("rocm-library-not-found", explains=("hip-library-mismatch", "wsl-bridge-missing", *NO_GPU))
 def rocm_library_not_found(e: Evidence) -> Match | None:
     missing = re.search(rf"({_LIBRARY}): cannot open shared object file", _import_text(e))
     if not missing:
@@ -75,7 +75,7 @@ def rocm_library_not_found(e: Evidence) -> Match | None:
         rf"^(?!.*(?:cannot open shared object|LD_PRELOAD)).*?\S*(?:_rocm_sdk_\w+|site-packages|rocm\S*)/\S*{re.escape(name)}",
         "",
     )
-    packaged = any(package.startswith("rocm-sdk") for package in e.packages or ())
+    packaged = any(package.startswith("rocm-sdk") for package in e.packages or ()) and "librocdxg" not in name
     if not where and not (packaged and not e.quote(rf"/opt/rocm\S*/{re.escape(name.split('.so')[0])}\.so\.\d", "")):
         return None
     folder = where.rsplit("/", 1)[0].split()[-1] if where else "$(rocm-sdk path --root)/lib"
@@ -123,7 +123,7 @@ def hip_library_mismatch(e: Evidence) -> Match | None:
     )
 
 
-@rule("import-hang")
+@rule("import-hang", explains=("rocshmem-libnuma-warning",), first=True)
 def import_hang(e: Evidence) -> Match | None:
     line = e.quote(
         r"import torch\b.*(?:hang|never|stuck|freez|does not return|no prompt|forever)|(?:hang|stuck|freez)\w*.*\bimport(?:ing)? torch|torch.*import.*(?:hangs|never returns)",
@@ -221,10 +221,20 @@ def miopen_compile_failed(e: Evidence) -> Match | None:
     )
 
 
+def _seconds(number: str, unit: str) -> float:
+    return float(number) * (0.001 if unit == "ms" else 60 if unit.startswith("m") else 1)
+
+
 @rule("miopen-warmup")
 def miopen_warmup(e: Evidence) -> Match | None:
-    series = [float(number) * (60 if unit.startswith("m") and unit != "ms" else 0.001 if unit == "ms" else 1) for number, unit in
+    series = [_seconds(number, unit) for number, unit in
               re.findall(r"^\W*(?:request|step|iter\w*|batch|epoch|run|call|image|pass)\W*\d+\b[^\n]*?(\d+(?:\.\d+)?)\s*(ms|min\w*|s(?:ec\w*)?)\b", e.said, re.M | re.I)]  # fmt: skip
+    told = re.search(
+        r"\bfirst\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b[^\n]*?\b(?:others?|later|next|second|following|rest|then|after\w*|subsequent)\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b",
+        e.said, re.I,
+    )  # fmt: skip
+    if told:
+        series = [_seconds(told.group(1), told.group(2)), _seconds(told.group(3), told.group(4))]
     numbers = len(series) >= 2 and series[0] >= 5 * min(series[1:]) and series[0] >= 2
     words = e.quote(
         r"\bfirst\b.*(?:minute|slow|\d+ ?s\b|takes|forever)|(?:new|every|each|different) (?:shape|size|resolution|length).*(?:slow|again|minute|\d+ ?s\b)",

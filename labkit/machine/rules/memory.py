@@ -83,6 +83,13 @@ def apu_memory_limit(e: Evidence) -> Match | None:
         rf"total_memory\D{{0,30}}{_AMOUNT}|(?:only|shows|sees|offers|reports)\D{{0,20}}{_AMOUNT}", e.said, re.I
     )
     capacity = oom.capacity
+    divided = e.match(
+        r"total_memory[^\n]*?/ ?(?:2 ?\*\* ?30|1024 ?\*\* ?3|1e9|\(?1 ?<< ?30\)?)\W[^\n\d]*(?:\n\D*)?(\d+(?:\.\d+)?)"
+    )
+    plain = e.match(r"total_memory\D{0,12}(\d{9,13})\b")
+    if capacity is None and (divided or plain):
+        shown = divided or plain
+        capacity = float(divided.group(1)) * 2**30 if divided else float(plain.group(1)) if plain else None
     if capacity is None and shown:
         number, unit = next((shown.group(i), shown.group(i + 1)) for i in (1, 3) if shown.group(i))
         capacity = float(number) * _UNIT[unit.lower()]

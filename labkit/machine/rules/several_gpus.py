@@ -5,14 +5,14 @@ from __future__ import annotations
 from labkit.machine.evidence import Evidence
 from labkit.machine.rules import Match, rule, seen
 
-_SLOW = r"slow|busbw|algbw|GB/s|all_?reduce|throughput|scaling"
+_SLOW = r"slow|busbw|algbw|GB/s|all[-_ ]?reduce|throughput|scaling"
 
 
 def _several(e: Evidence) -> bool:
-    return (e.gpu_count or 0) > 1 or bool(e.match(r"nproc_per_node|\bDDP\b|all_?reduce|torchrun|RCCL|NCCL|\d GPUs"))
+    return (e.gpu_count or 0) > 1 or bool(e.match(r"nproc_per_node|\bDDP\b|all[-_ ]?reduce|torchrun|RCCL|NCCL|\d GPUs"))
 
 
-@rule("rccl-iommu", explains=("rccl-crash", "numa-balancing"))
+@rule("rccl-iommu", explains=("rccl-crash",))
 def rccl_iommu(e: Evidence) -> Match | None:
     line = e.quote(r"Missing ['\"]?iommu=pt", "")
     command_line = e.quote(r"BOOT_IMAGE=|\broot=\S+ ro\b", "cmdline", "")
@@ -82,7 +82,7 @@ def rccl_scratch_reclaim(e: Evidence) -> Match | None:
     facts = e.torch_facts
     if "gfx90a" not in e.real_gfx or facts is None or facts.rocm is None or facts.rocm < (7, 13) or facts.rocm[0] > 9:
         return None
-    line = e.quote(r"busbw|all_?reduce|collective|RCCL", "")
+    line = e.quote(r"busbw|all[-_ ]?reduce|collective|RCCL", "")
     if not line or not e.match(_SLOW) or (e.env or {}).get("HSA_NO_SCRATCH_RECLAIM") == "1" or not _several(e):
         return None
     if e.match(r"hangs?\b|stuck|FAILED"):
@@ -117,7 +117,7 @@ def rccl_crash(e: Evidence) -> Match | None:
 
 @rule("numa-balancing")
 def numa_balancing(e: Evidence) -> Match | None:
-    line = e.quote(r"numa_balancing\s*[=:]\s*[1-9]", "", "sysctl")
+    line = e.quote(r"numa_balancing\s*[=:]\s*[1-9]|NUMA auto balancing enabled", "", "sysctl")
     if not line and e.match(r"numa_balancing[ \t]*\n\s*[1-9]\b"):
         line = "kernel.numa_balancing is not 0"
     if not line or not _several(e):

@@ -17,7 +17,23 @@ def _not_an_amd_machine(e: Evidence) -> bool:
     """Whether another vendor's wheel is right here: no AMD GPU on the bus, or a device that works."""
     if e.kernel_ran and e.sees_gpu and not e.agents and not (e.torch_facts and e.torch_facts.gcn_arch_names):
         return True
-    return e.bus == [] and not e.agents and not e.smi_gpus and not e.topology_gpus
+    if e.agents or e.smi_gpus or e.topology_gpus or e.bus:
+        return False
+    nvidia = e.quote(r"NVIDIA-SMI|GeForce|\bRTX [2-5]0\d\d|\bA100|\bH100|Tesla", "", "collect_env")
+    return e.bus == [] or bool(nvidia and not e.match(r"\b(?:AMD|Radeon|ROCm|Instinct)\b"))
+
+
+def _python(e: Evidence) -> str | None:
+    """'3.12' of the interpreter that runs the program, from the facts or as the person shows it."""
+    found = re.match(r"\d+\.\d+", e.python or "")
+    if found:
+        return found.group()
+    shown = (
+        e.match(r"^Python (\d+\.\d+)\.\d+")
+        or e.match(r"/bin/python(3\.\d+)['\")]*\s*$")
+        or e.match(r"\\Python(3)(\d{1,2})\\python\.exe")
+    )
+    return ".".join(shown.groups()) if shown else None
 
 
 @rule("python-mismatch", explains=("torch-missing", "no-wheel-for-python"))
@@ -31,15 +47,15 @@ def python_mismatch(e: Evidence) -> Match | None:
     ]
     of_pip = re.search(r"\(python (\d+\.\d+)\)", installed[0]) if installed[0] else None
     of_pip = of_pip or (re.search(r"python(3\.\d+)", installed[1]) if installed[1] else None)
-    of_python = re.match(r"\d+\.\d+", e.python or "")
+    of_python = _python(e)
     executable = e.quote(r"python(?:\d*\.exe|3?(?:\.\d+)?)$", "")
     which_pip, which_python = e.match(r"^(\S*/(?:s?bin))/pip3?$"), e.match(r"^(\S*/(?:s?bin))/python(?:3(?:\.\d+)?)?$")
-    other_version = of_pip and of_python and of_pip.group(1) != of_python.group()
+    other_version = of_pip and of_python and of_pip.group(1) != of_python
     other_place = which_pip and which_python and which_pip.group(1) != which_python.group(1)
     if not (other_version or other_place):
         return None
     return Match(
-        seen(missing, *installed, executable, f"this interpreter is Python {e.python}" if e.python else None),
+        seen(missing, *installed, executable, f"this interpreter is Python {of_python}" if of_python else None),
         (
             "Make a fresh environment with the interpreter that runs the program: python -m venv .venv",
             "Call pip through it, so that both are one: python -m pip install …",
@@ -59,11 +75,14 @@ def windows_no_rocm_wheel(e: Evidence) -> Match | None:
     refused = e.quote(
         r"no wheels with a matching platform tag|No matching distribution|from versions: none|following platform", ""
     )
+    linux_tag = e.quote(r"torch\S*\+rocm\d+\.\d+(?:\.\d)?\b.*(?:win_amd64|matching platform tag)", "")
     fell_back = e.quote(r"torch-backend[= ]auto", "") if e.torch_facts and e.torch_facts.build == "cpu" else None
-    if not ((from_pytorch and (refused or (e.torch_facts and e.torch_facts.build != "rocm"))) or fell_back):
+    if not (
+        linux_tag or fell_back or (from_pytorch and (refused or (e.torch_facts and e.torch_facts.build != "rocm")))
+    ):
         return None
     return Match(
-        seen(from_pytorch, refused, fell_back),
+        seen(from_pytorch, refused or linux_tag, fell_back),
         (
             f"PyTorch's own ROCm wheels exist for Linux only. Windows wheels come from AMD's index: {wheels.AMD_INDEX} (repo.amd.com).",
             *commands(e),
@@ -74,13 +93,18 @@ def windows_no_rocm_wheel(e: Evidence) -> Match | None:
 
 @rule("no-wheel-for-platform", explains=("no-wheel-for-python", "torch-missing"))
 def no_wheel_for_platform(e: Evidence) -> Match | None:
-    wrong_tag = e.quote(r"no wheels with a matching platform tag|Wheels are available .*following platform", "")
+    wrong_tag = e.quote(
+        r"no wheels with a matching platform tag|wheels? (?:is|are)? ?(?:available )?.*following platform|"
+        r"or wheel for the current platform",
+        "",
+    )
     file = e.match(
         r"(\S+-cp(\d{2,3})-\S+?-(win_amd64|linux_x86_64|manylinux\w*|linux_aarch64|macosx\w*)\.whl) is not a supported wheel"
     )
     if file:
         here = ("win",) if e.is_windows else ("linux", "manylinux")
-        if file.group(3).startswith(here):
+        other_processor = file.group(3).endswith("x86_64") and e.match(r"^\W*(?:aarch64|arm64)\W*$|Apple M\d")
+        if file.group(3).startswith(here) and not other_processor:
             return None  # the platform fits: then it is the Python version
         wrong_tag = e.quote(r"is not a supported wheel on this platform", "")
     if not wrong_tag:
@@ -342,10 +366,10 @@ def _amd_way(e: Evidence, gfx: str) -> str:
 def bf16_unsupported(e: Evidence) -> Match | None:
     if not e.match(r"\bbf16\b|bfloat16"):
         return None
-    for gfx in e.real_gfx:
+    for gfx in e.real_gfx[:1]:  # a processor's own graphics counts only where there is no card
         row = target(gfx)
         native = row.native_bf16 if row else (False if gfx.startswith(("gfx8", "gfx90c", "gfx902")) else None)
-        if native is False and not is_integrated(gfx):
+        if native is False:
             return Match(
                 seen(
                     e.quote(r"\bbf16\b|bfloat16", ""),
