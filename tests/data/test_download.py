@@ -22,6 +22,7 @@ class Server(ThreadingHTTPServer):
     """Behaves as the first part of the path says: /good, /wrong, /cut, /cut_always, /missing, /norange, /endless."""
 
     requests: list[tuple[str, str | None]]
+    sent_bytes: int
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -48,7 +49,12 @@ class _Handler(BaseHTTPRequestHandler):
         first_time = [request[0] for request in self.server.requests].count(manner) == 1
         if manner == "cut_always" or (manner == "cut" and first_time):
             body = body[:len(body) // 3] if manner == "cut" else b""
-        self.wfile.write(body * 4 if manner == "endless" else body)
+        try:
+            for _ in range(64 if manner == "endless" else 1):
+                self.wfile.write(body)
+                self.server.sent_bytes += len(body)
+        except ConnectionError:
+            pass  # whoever asked has gone
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -59,7 +65,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     server = Server(("127.0.0.1", 0), _Handler)
-    server.requests = []
+    server.requests, server.sent_bytes = [], 0
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield server
@@ -126,6 +132,7 @@ def test_a_file_without_an_end_is_not_accepted(server: Server, tmp_path: Path) -
     with pytest.raises(LabkitError, match="more than"):
         _fetch(server, tmp_path / "file.gz", "endless")
     assert list(tmp_path.iterdir()) == []
+    assert server.sent_bytes < 40 * len(DATA), "it should have hung up at once"
 
 
 def test_an_old_file_stays_until_a_good_one_is_there(server: Server, tmp_path: Path) -> None:
