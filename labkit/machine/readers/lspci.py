@@ -9,7 +9,7 @@ from labkit.machine.readers.text import lines
 
 DEVICE = re.compile(
     r"^\W{0,4}(?:(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\s+"
-    r"(?P<cls>[A-Z][A-Za-z0-9/&., -]*?)(?:\s*\[(?P<code>[0-9a-f]{4})\])?:\s+(?P<rest>\S.*)$"
+    r"(?P<cls>[A-Z0-9][A-Za-z0-9/&., -]*?)(?:\s*\[(?P<code>[0-9a-f]{4})\])?:\s+(?P<rest>\S.*)$"
 )
 _GPU_CLASSES = ("VGA compatible controller", "3D controller", "Display controller", "Processing accelerators")
 # lspci -mm: the fields stand in quotes

@@ -268,7 +268,7 @@ def _permission_steps(e: Evidence, group: str) -> tuple[str, ...]:
             "Changing groups inside the container does nothing.",
         )
     if any(name.startswith("SLURM") for name in e.env or {}) or e.match(
-        r"no sudo|without sudo|not in the sudoers|cluster"
+        r"no sudo|without sudo|not in the sudoers|cluster|no (?:root|admin)|cannot change|JupyterHub|universit|\bHPC\b"
     ):
         return (
             "You cannot mend this yourself. Text for the administrator: 'On this node /dev/kfd and /dev/dri/renderD* belong to group "

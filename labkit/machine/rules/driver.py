@@ -94,7 +94,7 @@ def secure_boot(e: Evidence) -> Match | None:
 def kernel_unsupported(e: Evidence) -> Match | None:
     line = e.quote(
         r"BUILD_EXCLUSIVE.*(?:does not match|kernel)|Bad return status for module build on kernel|amdgpu.*not supported (?:on|by|for) (?:this )?kernel|"
-        r"kernel (?:version )?\S+ is not supported|Error! (?:The )?.*amdgpu.* (?:kernel|build)|amdgpu-dkms.*(?:failed|error).*kernel",
+        r"kernel (?:package |version )?\S+ is not supported|Error! (?:The )?.*amdgpu.* (?:kernel|build)|amdgpu-dkms.*(?:failed|error).*kernel",
         "", "dmesg",
     )  # fmt: skip
     if not line or _works_anyway(e):
@@ -114,7 +114,7 @@ def dkms_mismatch(e: Evidence) -> Match | None:
     log = e.kernel_log.get("dkms-mismatch")
     half = e.quote(r"^i[FUH]\s+amdgpu-dkms", "")
     status = re.findall(r"^\s*(amdgpu/[\w.-]+?)[,:]\s*(\S+?), \S+: (\w+)", e.said, re.M)
-    added = re.findall(r"^\s*(amdgpu/[\w.-]+): added", e.said, re.M)
+    added = re.findall(r"(?:^|\s)(amdgpu/[\w.-]+): added", e.said, re.M)
     stale = bool(
         (status and e.kernel and all(kernel != e.kernel for _, kernel, state in status if state == "installed"))
         or (added and not status)

@@ -163,6 +163,9 @@ def gpu_hidden_by_env(e: Evidence) -> Match | None:
         for name in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"):
             if name in env and _left(env[name], remaining) == 0:
                 guilty.append(name)
+    unsure = not guilty and count is None and e.sees_gpu is False
+    if unsure:  # an index beyond the first, and nobody says that there is a second GPU
+        guilty = [name for name, content in env.items() if re.fullmatch(r"\s*[1-9]\d*\s*", content)]
     if not guilty:
         return None
     return Match(
@@ -170,6 +173,7 @@ def gpu_hidden_by_env(e: Evidence) -> Match | None:
              e.quote(r"No HIP GPUs are available|device_count|hipErrorNoDevice", "")),
         _unhide(e, env),
         (_COUNT,),
+        likely=unsure,
     )  # fmt: skip
 
 

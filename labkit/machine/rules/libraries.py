@@ -178,7 +178,7 @@ def _listing(e: Evidence, folder: str) -> str:
 @rule("miopen-cache-unwritable", explains=("miopen-compile-failed", "miopen-warmup"))
 def miopen_cache_unwritable(e: Evidence) -> Match | None:
     line = e.quote(
-        r"database disk image is malformed|attempt to write a readonly database|unable to open database file|database is locked|"
+        r"database disk image is malformed|attempt to write a readonly database|unable to open database file|database is locked|SQLite database: |"
         r"MIOpen.*(?:Unable to create a directory|Permission denied|Read-only file system|cannot create)|(?:Unable to create a directory|Permission denied).*miopen", "")  # fmt: skip
     if not line:
         return None
@@ -236,12 +236,14 @@ def miopen_warmup(e: Evidence) -> Match | None:
     if told:
         series = [_seconds(told.group(1), told.group(2)), _seconds(told.group(3), told.group(4))]
     numbers = len(series) >= 2 and series[0] >= 5 * min(series[1:]) and series[0] >= 2
+    if len(series) >= 2 and not numbers:
+        return None  # the times are there, and the first is like the others
     words = e.quote(
-        r"\bfirst\b.*(?:minute|slow|\d+ ?s\b|takes|forever)|(?:new|every|each|different) (?:shape|size|resolution|length).*(?:slow|again|minute|\d+ ?s\b)",
+        r"\bfirst\b.*(?:minute|slow|\d+ ?s\b|takes|forever)|\b(?:minutes?|forever)\b.*\bfirst\b|(?:new|every|each|different|chang\w+|switch\w*) (?:the |an? )?(?:shape|size|resolution|length).*(?:slow|again|minute|\d+ ?s\b)",
         "",
     )
     later = e.match(
-        r"(?:after(?:wards| that)|then|later|second|next|following|same shape)[^\n]*(?:fast|normal|fine|ms\b|\d ?s\b|quick)"
+        r"(?:after(?:wards| that)|then|later|second|next|following|same shape)[^\n]*(?:fast|normal|fine|ms\b|\d ?s\b|it/s|quick)"
     )
     if not numbers and not (words and later):
         return None

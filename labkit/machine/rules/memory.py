@@ -34,7 +34,9 @@ class Oom:
             return None
 
         self.requested = amount(rf"Tried to allocate {_AMOUNT}")
-        self.capacity = amount(rf"total capacity of {_AMOUNT}", rf"{_AMOUNT} total capacity")
+        self.capacity = amount(
+            rf"total capacity of {_AMOUNT}", rf"{_AMOUNT} total capacity", rf"\bfree, {_AMOUNT} total"
+        )
         self.free = amount(rf"of which {_AMOUNT} is free", rf"{_AMOUNT} free;")
         self.allowed = amount(rf"{_AMOUNT} allowed")
         self.allocated = amount(rf"{_AMOUNT} is allocated by PyTorch", rf"{_AMOUNT} already allocated")

@@ -15,11 +15,14 @@ _NAN = r"\bnan\b"
 def hipblaslt_wrong_results(e: Evidence) -> Match | None:
     switched = e.quote(r"TORCH_BLAS_PREFER_HIPBLASLT=0|preferred_blas_library\(['\"](?:hip|cu)blas['\"]\)", "")
     differs = e.quote(
-        r"\.sub\(|allclose|differ|mismatch|wrong|\.abs\(\)\.max|max(?:imum)? (?:abs(?:olute)? )?(?:error|difference)",
+        r"\.sub\(|allclose|differ|mismatch|wrong|\.abs\(\)\.max|off by|disagree|deviat|max(?:imum)? (?:abs(?:olute)? )?(?:error|difference)",
         "",
     )
     values = [float(v) for v in re.findall(r"tensor\(([\d.]+(?:e[+-]?\d+)?)", e.said)]
-    values += [float(v) for v in re.findall(rf"(?:error|difference|diff|differs?)\b[^\n\d]{{0,40}}{_FLOAT}", e.said)]
+    values += [
+        float(v)
+        for v in re.findall(rf"(?:error|difference|diff|differs?|off by|deviat\w+)\b[^\n\d]{{0,40}}{_FLOAT}", e.said)
+    ]
     values += [float(v) for v in re.findall(rf"HIPBLASLT=0\W{{1,4}}(?:[a-z]+\W+){{0,4}}{_FLOAT}", e.said)]
     cured = len(values) >= 2 and max(values) > 50 * max(min(values), 1e-12)
     named = e.match(r"hipblaslt")
@@ -63,7 +66,11 @@ def numerics_suspect(e: Evidence) -> Match | None:
     with_float32 = e.match(r"(?:float32|fp32|full precision|--no-half|precision full)")
     if e.match(r"\bbf16\b[\s\S]*CPU: ") and not huge:
         return None
-    if not huge and not (nan and with_float32 and e.match(r"all\W*nan|same|also|too|still|every")):
+    if not huge and not (
+        nan
+        and with_float32
+        and e.match(r"all\W*nan|same|also|too|still|every|alike|whatever|regardless|any dtype|both")
+    ):
         return None
     return Match(
         seen(nan, huge),

@@ -5,11 +5,15 @@ from __future__ import annotations
 from labkit.machine.evidence import Evidence
 from labkit.machine.rules import Match, rule, seen
 
-_SLOW = r"slow|busbw|algbw|GB/s|all[-_ ]?reduce|throughput|scaling"
+_SLOW = r"slow|busbw|algbw|GB/s|all[-_ ]?reduce|throughput|scaling|bandwidth|went down|dropp?ed"
 
 
 def _several(e: Evidence) -> bool:
-    return (e.gpu_count or 0) > 1 or bool(e.match(r"nproc_per_node|\bDDP\b|all[-_ ]?reduce|torchrun|RCCL|NCCL|\d GPUs"))
+    return (e.gpu_count or 0) > 1 or bool(
+        e.match(
+            r"nproc_per_node|\b[2-9]\d? ?x ?(?:AMD |Radeon |Instinct )?(?:RX|PRO|MI|W)[ \d]|\bDDP\b|all[-_ ]?reduce|torchrun|RCCL|NCCL|\d GPUs"
+        )
+    )
 
 
 @rule("rccl-iommu", explains=("rccl-crash",))
@@ -82,7 +86,7 @@ def rccl_scratch_reclaim(e: Evidence) -> Match | None:
     facts = e.torch_facts
     if "gfx90a" not in e.real_gfx or facts is None or facts.rocm is None or facts.rocm < (7, 13) or facts.rocm[0] > 9:
         return None
-    line = e.quote(r"busbw|all[-_ ]?reduce|collective|RCCL", "")
+    line = e.quote(r"busbw|all[-_ ]?reduce|all[-_ ]?gather|reduce[-_ ]?scatter|collective|RCCL", "")
     if not line or not e.match(_SLOW) or (e.env or {}).get("HSA_NO_SCRATCH_RECLAIM") == "1" or not _several(e):
         return None
     if e.match(r"hangs?\b|stuck|FAILED"):

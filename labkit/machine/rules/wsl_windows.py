@@ -134,10 +134,11 @@ def windows_rdna2_not_enumerated(e: Evidence) -> Match | None:
     wheel_for = facts.arch_list if facts and facts.arch_list and len(facts.arch_list) == 1 else ()
     gfx = next((name for name in (*e.real_gfx, *wheel_for) if name.startswith("gfx103")), None)
     line = e.quote(_NO_DEVICE + r"|hipErrorNoDevice|\b100\b.*no ROCm-capable", "")
-    seven_one = (facts is not None and facts.rocm is not None and facts.rocm[:2] == (7, 1)) or e.match(
-        r"amdhip64_7\.dll|HIP (?:SDK )?7\.1|ROCm\\7\.1|rocm-?7\.1"
+    seven_one = (
+        "ROCm\\7.1" in (e.env or {}).get("HIP_PATH", "")
+        or (facts is not None and facts.rocm == (7, 1))
+        or e.match(r"amdhip64_7\.dll|HIP (?:SDK )?7\.1|ROCm\\7\.1|rocm-?7\.1")
     )
-    seven_one = seven_one or "ROCm\\7.1" in (e.env or {}).get("HIP_PATH", "")
     if not gfx or not line or not seven_one:
         return None
     return Match(
