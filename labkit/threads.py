@@ -41,6 +41,8 @@ class Pace:
         spread = words.span(self.lower_quartile_s, self.upper_quartile_s, self.median_s)
         return f"{_count(self.threads)}: {words.duration(self.mean_s)} per step (quartiles {spread}, {self.steps} steps)"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class ThreadChoice:
@@ -55,6 +57,8 @@ class ThreadChoice:
     def __str__(self) -> str:
         measured = "; ".join(map(str, self.paces))
         return f"CPU threads: {self.threads} ({self.reason}{': ' + measured if measured else ''})"
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,8 @@ class Contrast:
             return f"no difference shown between {self.name} and {self.baseline}: {self.reason} {interval}"
         return f"inconclusive for {self.name} and {self.baseline}: {self.reason} {interval}"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -120,6 +122,8 @@ class Comparison:
         head, rows = self._rows()
         return "\n".join([words.columns(head, rows), *(f"-> {contrast}" for contrast in self.contrasts), self._how(),
                           *(f"note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()

@@ -60,6 +60,8 @@ class Measurement:
                 f"IQR {words.duration(self.iqr_s)}; {_repetitions(len(self.samples), self.calls)}; {self.conditions})")
         return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         head = ("function", "median per call", "95 % interval", "IQR", "repetitions")
         row = (self.name, words.duration(self.median_s), words.span(self.low_s, self.high_s, self.median_s),
