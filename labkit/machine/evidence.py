@@ -15,6 +15,7 @@ from typing import Any
 
 from labkit.catalog import gfx as catalog
 from labkit.errors import LabkitError
+from labkit.machine.facts import is_wsl, tidy
 from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, recognise, rocm_smi, rocminfo
 from labkit.machine.readers.text import clean
 
@@ -92,6 +93,7 @@ class Evidence:
     packages: Mapping[str, str] | None = None
     container: bool | None = None
     modules: tuple[str, ...] | None = None
+    adapters: tuple[str, ...] = ()  # Windows' display adapters, by name
     bus_is_empty: bool = False  # the bus was looked at, and no display device of any maker is on it
 
     # ---- quoting ------------------------------------------------------------------------------------------------------
@@ -100,11 +102,19 @@ class Evidence:
         """What the person saw, cleaned of colours and quotes."""
         return clean(self.symptom)
 
+    @cached_property
+    def _cleaned(self) -> Mapping[str, str]:
+        return {name: clean(text) for name, text in self.texts.items()}
+
+    def told(self, *names: str) -> str:
+        """What the person saw and the named texts, one after the other."""
+        return "\n".join([self.said, *(self._cleaned[name] for name in names if name in self._cleaned)])
+
     def quote(self, pattern: str, *names: str) -> str | None:
         """The first line that matches, in the symptom or in the named texts ('' names the symptom). None without one."""
         found = re.compile(pattern, re.I)
         for name in names or ("", *self.texts):
-            text = self.said if name == "" else clean(self.texts.get(name, ""))
+            text = self.said if name == "" else self._cleaned.get(name, "")
             for line in text.split("\n"):
                 if found.search(line[:4000]):
                     return line.strip()[:300]
@@ -261,6 +271,8 @@ class Evidence:
             found = [self._on_bus(device) or "" for device in self.bus]
         if not any(found):
             found = [gpu["gfx"] or self._named(gpu["name"]) or "" for gpu in self.smi_gpus]
+        if not any(found):
+            found = [self._named(name) or "" for name in self.adapters]
         if not any(found) and self.override is None and self.torch:
             found = [name.split(":")[0] for name in self.torch.gcn_arch_names]
         if not any(found) and self.override is None and self.report:
@@ -470,72 +482,98 @@ def from_case(case: Mapping[str, Any]) -> Evidence:
 
 
 def from_snapshot(snapshot: Mapping[str, Any], symptom: str = "") -> Evidence:
-    """Evidence from a snapshot of this or another machine, or a simulated one (:mod:`labkit.machine.snapshot`)."""
-    facts = snapshot.get("torch")
-    torch = None
-    if isinstance(facts, Mapping):
-        result = facts.get("kernel_result")
-        arch = facts.get("arch_list")
-        torch = Torch(
-            facts.get("version"),
-            facts.get("hip"),
-            facts.get("cuda"),
-            tuple(arch) if arch is not None else None,
-            tuple(facts.get("gcn_arch_names") or ()),
-            facts.get("cuda_available"),
-            None if result is None else result == "ok",
-            facts.get("error"),
-        )
-        if result not in (None, "ok"):
-            symptom = f"{symptom}\n{result}".strip()
-    tools = {str(name): str(text) for name, text in (snapshot.get("tools") or {}).items() if isinstance(text, str)}
-    texts = {**tools, **{name: snapshot[name] for name in ("lspci", "cmdline") if isinstance(snapshot.get(name), str)}}
-    windows = snapshot.get("system") == "Windows"
+    """Evidence from a snapshot of this or another machine, or a simulated one (:mod:`labkit.machine.snapshot`).
+
+    Values of a wrong kind are left aside: a file that somebody sends can hold anything.
+    """
+    snapshot = tidy(snapshot)
+    torch = _torch_of(snapshot.get("torch"))
+    saw = [symptom, str(snapshot.get("symptom") or "")]
+    if torch is not None:
+        facts = snapshot["torch"]
+        saw += [str(facts.get(name) or "") for name in ("error", "printed")]
+        saw += [] if facts.get("kernel_result") in (None, "ok") else [str(facts["kernel_result"])]
+    tools = {str(name): text for name, text in (snapshot.get("tools") or {}).items() if isinstance(text, str)}
+    texts = {**tools, **{name: snapshot[name] for name in ("lspci", "cmdline") if snapshot.get(name)}}
     if "lspci" not in texts and (listed := _as_lspci(snapshot)):
         texts["lspci"] = listed
+    system = snapshot.get("system")
+    windows, linux = system == "Windows", system == "Linux"
+    wsl = not windows and (is_wsl(snapshot) or "/dev/dxg" in (snapshot.get("devices") or {}))
     container = bool(snapshot.get("container"))
-    wsl = not windows and (
-        "microsoft" in str(snapshot.get("kernel", "")).lower() or "/dev/dxg" in (snapshot.get("devices") or {})
-    )
-    return Evidence(
-        platform="windows"
+    platform = (
+        "windows"
         if windows
         else "wsl"
         if wsl
         else "macos"
-        if snapshot.get("system") == "Darwin"
+        if system == "Darwin"
         else "container"
         if container
-        else "linux",
+        else "linux"
+    )
+    kfd_texts = {f"nodes/{number}/properties": str(text) for number, text in (snapshot.get("kfd") or {}).items()}
+    listed_adapters = snapshot.get("windows_adapters")
+    adapters = tuple(str(row.get("name") or "") for row in listed_adapters or () if isinstance(row, Mapping))
+    packages = snapshot.get("packages")
+    return Evidence(
+        platform=platform,
         simulated=bool(snapshot.get("simulated")),
-        symptom=symptom or str(snapshot.get("symptom") or ""),
+        symptom="\n".join(text for text in saw if text).strip(),
         texts=texts,
         torch=torch,
-        env=dict(snapshot.get("environment") or {}),
-        groups=None if windows else tuple(snapshot.get("groups") or ()),
+        env={str(name): str(content) for name, content in (snapshot.get("environment") or {}).items()},
+        groups=None if windows else tuple(str(name) for name in snapshot.get("groups") or ()),
         nodes=_nodes(snapshot),
-        topology={f"nodes/{number}/properties": text for number, text in snapshot["kfd"].items()}
-        if snapshot.get("kfd")
-        else None,
+        topology=kfd_texts or None,
         os_release=_pretty_name(snapshot.get("os_release")),
         kernel=snapshot.get("kernel"),
-        python=(snapshot.get("python") or {}).get("version"),
-        packages=snapshot.get("packages"),
+        python=_python_of(snapshot),
+        packages={str(name): str(version) for name, version in packages.items()} if packages is not None else None,
         container=container,
-        modules=tuple(name for name, state in (snapshot.get("modules") or {}).items() if state)
-        if snapshot.get("system") == "Linux"
-        else None,
-        bus_is_empty=snapshot.get("system") == "Linux"
-        and not wsl
-        and snapshot.get("pci") == []
-        and not snapshot.get("lspci"),
+        modules=tuple(name for name, state in (snapshot.get("modules") or {}).items() if state) if linux else None,
+        adapters=adapters,
+        bus_is_empty=(linux and not wsl and snapshot.get("pci") == [] and not snapshot.get("lspci"))
+        or (
+            windows
+            and bool(adapters)
+            and not any(re.search(r"\b(?:amd|radeon|ati)\b", name, re.I) for name in adapters)
+        ),
     )
+
+
+def _torch_of(facts: Any) -> Torch | None:
+    """torch's facts in a snapshot; None where nothing was found out."""
+    if not isinstance(facts, Mapping) or not facts:
+        return None
+
+    def text(name: str) -> str | None:
+        return str(facts[name]) if facts.get(name) is not None else None
+
+    def names(name: str) -> tuple[str, ...] | None:
+        return tuple(str(entry) for entry in facts[name]) if isinstance(facts.get(name), (list, tuple)) else None
+
+    result = facts.get("kernel_result")
+    available = facts.get("cuda_available")
+    return Torch(
+        text("version"), text("hip"), text("cuda"), names("arch_list"), names("gcn_arch_names") or (),
+        available if isinstance(available, bool) else None, None if result is None else result == "ok", text("error"),
+    )  # fmt: skip
+
+
+def _python_of(snapshot: Mapping[str, Any]) -> str | None:
+    """The version of the interpreter that torch was asked in, else of the one that collected."""
+    facts = snapshot.get("torch") or {}
+    version = facts.get("python") or (snapshot.get("python") or {}).get("version")
+    return str(version) if version else None
 
 
 def _nodes(snapshot: Mapping[str, Any]) -> dict[str, Node]:
     """The device nodes; on Linux a missing /dev/kfd is a fact as well."""
     nodes = {}
     for path, node in (snapshot.get("devices") or {}).items():
+        if not isinstance(node, Mapping):
+            continue
         nodes[path] = Node(True, _octal(node.get("mode")), node.get("owner"), node.get("group"), node.get("openable"))
     if snapshot.get("system") == "Linux":
         nodes.setdefault("/dev/kfd", Node(exists=False, openable=False))
@@ -562,6 +600,8 @@ def _as_lspci(snapshot: Mapping[str, Any]) -> str | None:
     """The bus as /sys shows it, in lspci's form, where the program is missing. Names come from the catalog by id."""
     rows = []
     for device in snapshot.get("pci") or ():
+        if not isinstance(device, Mapping):
+            continue
         kind = "Processing accelerators" if str(device.get("class", "")).startswith("0x12") else "Display controller"
         row = catalog.by_pci_id(device.get("device") or "") if device.get("vendor") == "1002" else None
         vendor = "Advanced Micro Devices, Inc. [AMD/ATI]" if device.get("vendor") == "1002" else "Vendor"
@@ -576,11 +616,11 @@ def _as_lspci(snapshot: Mapping[str, Any]) -> str | None:
     return "\n".join(rows) or None
 
 
-def here(symptom: str = "") -> Evidence:
-    """Evidence about this machine, collected now. Reads only."""
+def here(symptom: str = "", python: str | None = None) -> Evidence:
+    """Evidence about this machine, collected now. Reads only. ``python``: the interpreter whose torch is meant."""
     from labkit.machine import snapshot
 
-    return from_snapshot(snapshot.collect(), symptom)
+    return from_snapshot(snapshot.collect(python=python), symptom)
 
 
 def _platform_of(text: str) -> str:

@@ -61,9 +61,11 @@ class Machine:
 
 
 _SHAPES: dict[str, type] = {
-    **dict.fromkeys(("kfd", "devices", "environment", "modules", "python", "torch", "group_ids"), Mapping),
+    **dict.fromkeys(
+        ("kfd", "tools", "packages", "devices", "environment", "modules", "python", "torch", "group_ids"), Mapping
+    ),
     **dict.fromkeys(("groups", "groups_on_file", "pci", "nvidia", "windows_adapters", "container"), list),
-    **dict.fromkeys(("lspci", "kernel", "proc_version", "system", "architecture"), str),
+    **dict.fromkeys(("lspci", "cmdline", "os_release", "kernel", "proc_version", "system", "architecture"), str),
 }
 
 
@@ -75,14 +77,23 @@ def tidy(snapshot: Snapshot) -> Snapshot:
 def machine(snapshot: Snapshot) -> Machine:
     """The facts of a snapshot; whatever is missing in it counts as not there."""
     snapshot = tidy(snapshot)
-    system = {"linux": "linux", "windows": "windows", "darwin": "macos"}.get(str(snapshot.get("system", "")).lower(), "other")
+    system = {"linux": "linux", "windows": "windows", "darwin": "macos"}.get(
+        str(snapshot.get("system", "")).lower(), "other"
+    )
     architecture = str(snapshot.get("architecture") or "").lower()
     architecture = {"amd64": "x86_64", "x64": "x86_64", "aarch64": "arm64"}.get(architecture, architecture)
     nvidia = bool(snapshot.get("nvidia")) or any(
-        re.search(r"nvidia|geforce", _text(row, "name").lower()) for row in _adapters(snapshot))
+        re.search(r"nvidia|geforce", _text(row, "name").lower()) for row in _adapters(snapshot)
+    )
     return Machine(
-        system=system, wsl=is_wsl(snapshot), architecture=architecture, python=_python(snapshot), gpus=gpus(snapshot),
-        nvidia=nvidia, apple=system == "macos" and architecture == "arm64")
+        system=system,
+        wsl=is_wsl(snapshot),
+        architecture=architecture,
+        python=_python(snapshot),
+        gpus=gpus(snapshot),
+        nvidia=nvidia,
+        apple=system == "macos" and architecture == "arm64",
+    )
 
 
 def is_wsl(snapshot: Snapshot) -> bool:
@@ -104,11 +115,19 @@ def gpus(snapshot: Snapshot) -> tuple[Gpu, ...]:
     if str(environment.get("ROCM_BOOTSTRAP_DISABLE_DETECTION")) == "1":
         found: list[Gpu] = []
     elif forced.strip(" ,"):
-        found = [_of(target(name), None, "ROCM_BOOTSTRAP_FORCE_GFX_ARCH", gfx=name.strip().lower())
-                 for name in forced.split(",") if name.strip()]
+        found = [
+            _of(target(name), None, "ROCM_BOOTSTRAP_FORCE_GFX_ARCH", gfx=name.strip().lower())
+            for name in forced.split(",")
+            if name.strip()
+        ]
     else:
-        found = (_from_kfd(snapshot) or _from_adapters(snapshot) or _from_dxg(snapshot) or _from_lspci(snapshot)
-                 or _from_pci(snapshot))
+        found = (
+            _from_kfd(snapshot)
+            or _from_adapters(snapshot)
+            or _from_dxg(snapshot)
+            or _from_lspci(snapshot)
+            or _from_pci(snapshot)
+        )
     return tuple(sorted(found, key=lambda gpu: bool(gpu.integrated)))
 
 
@@ -151,8 +170,9 @@ def checks(snapshot: Snapshot) -> list[Check]:
 # ------------------------------------------------------------------------------------------------------------- sources
 
 
-def _of(row: GfxTarget | None, name: str | None, found_by: str, *, gfx: str | None = None,
-        integrated: bool | None = None) -> Gpu:
+def _of(
+    row: GfxTarget | None, name: str | None, found_by: str, *, gfx: str | None = None, integrated: bool | None = None
+) -> Gpu:
     """A GPU whose table row, where there is one, knows best whether it is part of a processor."""
     if row is not None:
         return Gpu(row.gfx, name, row.integrated, found_by)
@@ -175,8 +195,10 @@ def _from_kfd(snapshot: Snapshot) -> list[Gpu]:
 
 def _kfd_nodes(snapshot: Snapshot) -> list[tuple[str, str]]:
     nodes = _mapping(snapshot, "kfd")
-    return sorted(((str(name), str(text)) for name, text in nodes.items()),
-                  key=lambda item: (int(item[0]) if item[0].isdigit() else 10**6, item[0]))
+    return sorted(
+        ((str(name), str(text)) for name, text in nodes.items()),
+        key=lambda item: (int(item[0]) if item[0].isdigit() else 10**6, item[0]),
+    )
 
 
 def _from_adapters(snapshot: Snapshot) -> list[Gpu]:
@@ -200,13 +222,18 @@ def _from_dxg(snapshot: Snapshot) -> list[Gpu]:
 
 
 def _from_lspci(snapshot: Snapshot) -> list[Gpu]:
-    return [_of(by_pci_id(device) or by_product(name), name, "lspci")
-            for device, name in lspci_names(snapshot.get("lspci")).items()]
+    return [
+        _of(by_pci_id(device) or by_product(name), name, "lspci")
+        for device, name in lspci_names(snapshot.get("lspci")).items()
+    ]
 
 
 def _from_pci(snapshot: Snapshot) -> list[Gpu]:
-    return [_of(by_pci_id(_text(row, "device")), None, "pci")
-            for row in snapshot.get("pci") or [] if _text(row, "vendor") == _AMD]
+    return [
+        _of(by_pci_id(_text(row, "device")), None, "pci")
+        for row in snapshot.get("pci") or []
+        if _text(row, "vendor") == _AMD
+    ]
 
 
 def _adapters(snapshot: Snapshot) -> list[Mapping[str, Any]]:

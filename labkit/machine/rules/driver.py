@@ -36,7 +36,14 @@ def _command_line(e: Evidence) -> str | None:
 
 @rule(
     "no-amd-gpu",
-    explains=(*_DOWN, "kfd-missing-in-container", "wrong-wheel-cpu", "wrong-wheel-cuda", "kernel-unsupported"),
+    explains=(
+        *_DOWN,
+        "kfd-missing-in-container",
+        "wrong-wheel-cpu",
+        "wrong-wheel-cuda",
+        "kernel-unsupported",
+        "gpu-hidden-by-env",
+    ),
 )
 def no_amd_gpu(e: Evidence) -> Match | None:
     if e.is_wsl or e.bus is None or e.bus or e.agents or e.topology_gpus or e.smi_gpus or e.node("/dev/kfd").exists:
@@ -53,7 +60,7 @@ def no_amd_gpu(e: Evidence) -> Match | None:
     )  # fmt: skip
 
 
-@rule("nomodeset", explains=("driver-not-loaded", "driver-not-bound", *NO_GPU))
+@rule("nomodeset", explains=("kfd-missing-in-container", "driver-not-loaded", "driver-not-bound", *NO_GPU))
 def nomodeset(e: Evidence) -> Match | None:
     line = e.quote(
         r"(?:BOOT_IMAGE|root=|Command line:|GRUB_CMDLINE\w*=).*\bnomodeset\b|amdgpu\.modeset=0|booted with nomodeset",
@@ -73,7 +80,10 @@ def nomodeset(e: Evidence) -> Match | None:
     )
 
 
-@rule("secure-boot", explains=("driver-not-loaded", "driver-not-bound", "dkms-mismatch", *NO_GPU))
+@rule(
+    "secure-boot",
+    explains=("kfd-missing-in-container", "driver-not-loaded", "driver-not-bound", "dkms-mismatch", *NO_GPU),
+)
 def secure_boot(e: Evidence) -> Match | None:
     line = e.kernel_log.get("secure-boot") or e.quote(
         r"Key was rejected by service|Required key not available|unavailable key is rejected", "", "dmesg"
@@ -81,7 +91,7 @@ def secure_boot(e: Evidence) -> Match | None:
     if not line or _works_anyway(e):
         return None
     return Match(
-        seen(line, e.quote(r"SecureBoot enabled|Secure boot enabled", "", "dmesg")),
+        seen(line, e.quote(r"SecureBoot enabled|Secure boot enabled", "", "dmesg", "mokutil")),
         (
             "Enrol the key that signed the module: sudo mokutil --import /var/lib/shim-signed/mok/MOK.der (Ubuntu; Fedora and others: the key of dkms), restart, and confirm in the blue screen",
             "Or use the signed driver of the kernel itself: remove amdgpu-dkms. Or switch Secure Boot off in the firmware.",
@@ -90,7 +100,7 @@ def secure_boot(e: Evidence) -> Match | None:
     )
 
 
-@rule("kernel-unsupported", explains=("dkms-mismatch", "driver-not-loaded", *NO_GPU))
+@rule("kernel-unsupported", explains=("kfd-missing-in-container", "dkms-mismatch", "driver-not-loaded", *NO_GPU))
 def kernel_unsupported(e: Evidence) -> Match | None:
     line = e.quote(
         r"BUILD_EXCLUSIVE.*(?:does not match|kernel)|Bad return status for module build on kernel|amdgpu.*not supported (?:on|by|for) (?:this )?kernel|"
@@ -109,12 +119,12 @@ def kernel_unsupported(e: Evidence) -> Match | None:
     )
 
 
-@rule("dkms-mismatch", explains=("driver-not-loaded", "driver-not-bound", *NO_GPU))
+@rule("dkms-mismatch", explains=("kfd-missing-in-container", "driver-not-loaded", "driver-not-bound", *NO_GPU))
 def dkms_mismatch(e: Evidence) -> Match | None:
     log = e.kernel_log.get("dkms-mismatch")
-    half = e.quote(r"^i[FUH]\s+amdgpu-dkms", "")
-    status = re.findall(r"^\s*(amdgpu/[\w.-]+?)[,:]\s*(\S+?), \S+: (\w+)", e.said, re.M)
-    added = re.findall(r"(?:^|\s)(amdgpu/[\w.-]+): added", e.said, re.M)
+    half = e.quote(r"^i[FUH]\s+amdgpu-dkms", "", "dpkg")
+    status = re.findall(r"^\s*(amdgpu/[\w.-]+?)[,:]\s*(\S+?), \S+: (\w+)", e.told("dkms"), re.M)
+    added = re.findall(r"(?:^|\s)(amdgpu/[\w.-]+): added", e.told("dkms"), re.M)
     stale = bool(
         (status and e.kernel and all(kernel != e.kernel for _, kernel, state in status if state == "installed"))
         or (added and not status)
@@ -146,7 +156,10 @@ def _kernel(e: Evidence) -> tuple[int, int] | None:
     return (int(found.group(1)), int(found.group(2))) if found else None
 
 
-@rule("kernel-too-old-for-gpu", explains=("driver-not-loaded", "driver-not-bound", "kfd-unsupported-device", *NO_GPU))
+@rule(
+    "kernel-too-old-for-gpu",
+    explains=("kfd-missing-in-container", "driver-not-loaded", "driver-not-bound", "kfd-unsupported-device", *NO_GPU),
+)
 def kernel_too_old_for_gpu(e: Evidence) -> Match | None:
     running = _kernel(e)
     if not e.has_kfd or running is None or not e.bus or _works_anyway(e):
@@ -169,7 +182,10 @@ def kernel_too_old_for_gpu(e: Evidence) -> Match | None:
     return None
 
 
-@rule("gpu-init-failed", explains=("driver-not-bound", "driver-not-loaded", "dgpu-missing", *NO_GPU))
+@rule(
+    "gpu-init-failed",
+    explains=("kfd-missing-in-container", "driver-not-bound", "driver-not-loaded", "dgpu-missing", *NO_GPU),
+)
 def gpu_init_failed(e: Evidence) -> Match | None:
     line = e.kernel_log.get("gpu-init-failed") or e.quote(
         r"Fatal error during GPU init|PSP (?:create ring|load) .*failed", "dmesg", ""
@@ -187,7 +203,10 @@ def gpu_init_failed(e: Evidence) -> Match | None:
     )
 
 
-@rule("driver-not-bound", explains=("no-gpu-agent", "hip-no-device", "hsa-init-failed", "dgpu-missing"))
+@rule(
+    "driver-not-bound",
+    explains=("kfd-missing-in-container", "no-gpu-agent", "hip-no-device", "hsa-init-failed", "dgpu-missing"),
+)
 def driver_not_bound(e: Evidence) -> Match | None:
     if (
         not e.bus
@@ -235,7 +254,7 @@ def driver_not_loaded(e: Evidence) -> Match | None:
     if not line or _works_anyway(e):
         return None
     where = "On the host, not in the container: " if e.is_container else ""
-    blacklist = e.quote(r"blacklist\s+amdgpu", "")
+    blacklist = e.quote(r"blacklist\s+amdgpu", "", "modprobe")
     steps = [f"{where}sudo modprobe amdgpu"]
     if blacklist:
         file = blacklist.split(":")[0] if ":" in blacklist else "the file in /etc/modprobe.d"

@@ -100,10 +100,15 @@ def env_not_exported(e: Evidence) -> Match | None:
         for found in re.finditer(pattern, e.said[:200_000], re.M):
             name = found.group(1)
             line = found.group().strip().split("\n")[0]
-            if name in e.env or (
-                re.search(rf"export\s+{name}", line)
-                and not e.match(
-                    r"\.bashrc|\.profile|\.zshrc|config\.fish|IDE|PyCharm|VS ?Code|systemd|service|cron|sudo|Jupyter"
+            handed_on = "$env:" in line  # PowerShell's own way
+            if (
+                handed_on
+                or name in e.env
+                or (
+                    re.search(rf"export\s+{name}", line)
+                    and not e.match(
+                        r"\.bashrc|\.profile|\.zshrc|config\.fish|IDE|PyCharm|VS ?Code|systemd|service|cron|sudo|Jupyter"
+                    )
                 )
             ):
                 continue

@@ -168,7 +168,7 @@ def miopen_headers_missing(e: Evidence) -> Match | None:
 
 def _listing(e: Evidence, folder: str) -> str:
     """What a listing of a folder in the symptom shows: the lines behind 'folder…:' up to the next one with a colon."""
-    found = re.search(rf"^{re.escape(folder)}[\w/.-]*:[ \t]*\n((?:(?!.*:[ \t]*$).*\n?)*)", e.said, re.M)
+    found = re.search(rf"^{re.escape(folder)}[\w/.-]*:[ \t]*\n((?:(?!.*:[ \t]*$).*\n?)*)", e.told("gcc"), re.M)
     if found:
         return found.group(1)
     single = re.search(rf"ls {re.escape(folder)}\S*[ \t]*\n([^\n]*)", e.said)

@@ -66,7 +66,7 @@ def _ram(e: Evidence) -> float | None:
             r"\b(?:machine|RAM|system|laptop|unified memory)\b[^\n.]*?\b(\d{2,4}) ?Gi?B\b", e.said, re.I
         )
     ]
-    total = re.search(r"MemTotal:\s*(\d+) kB", e.said)
+    total = re.search(r"MemTotal:\s*(\d+) kB", e.told("meminfo"))
     if total:
         said.append(float(total.group(1)) * 1024)
     agents = [
@@ -122,7 +122,7 @@ def oom_not_capacity(e: Evidence) -> Match | None:
         return None
     if oom.free < oom.requested and not fraction:
         return None
-    count = e.quote(r"max_map_count", "")
+    count = e.quote(r"max_map_count", "", "sysctl")
     steps = (
         ("This process allows itself only a part: remove torch.cuda.set_per_process_memory_fraction(…), or raise it.",)
         if fraction

@@ -230,7 +230,8 @@ def torch_missing(e: Evidence) -> Match | None:
     ):
         line = line or e.torch.error
     report = e.report
-    if not line and report and report["torch"] is None and report["python"] is not None:
+    other = e.torch is not None and e.torch.error  # its import fails for another reason, which other rules read
+    if not line and not other and report and report["torch"] is None and report["python"] is not None:
         line = e.quote(r"PyTorch version: N/A", "collect_env", "")
     if not line:
         return None
@@ -238,6 +239,22 @@ def torch_missing(e: Evidence) -> Match | None:
         (line,),
         ("torch is not installed in the interpreter that ran this. Install a ROCm build there:", *commands(e)[1:]),
         (WORKS,),
+    )
+
+
+@rule("torch-missing", last=True, explains=NO_GPU)
+def torch_broken(e: Evidence) -> Match | None:
+    """torch is there and its import fails for a reason that no other rule knows: a damaged file, a crash."""
+    error = e.torch.error if e.torch else None
+    if not error:
+        return None
+    return Match(
+        (error.strip().split("\n")[-1][:300],),
+        (
+            "torch is installed and cannot be imported: files of it are damaged or missing. Install it anew:",
+            *commands(e),
+        ),
+        ('python -c "import torch; print(torch.__version__)"',),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from labkit.catalog.gfx import TARGETS
 from labkit.machine.evidence import Evidence
 from labkit.machine.rules import NO_GPU, Match, rule, seen
 from labkit.machine.rules.install import WORKS, commands
@@ -47,10 +48,11 @@ def wsl_vram_query_failed(e: Evidence) -> Match | None:
 @rule("wsl-bundled-hsa", explains=("wsl-bridge-missing", "arch-not-in-wheel", *NO_GPU))
 def wsl_bundled_hsa(e: Evidence) -> Match | None:
     facts = e.torch_facts
-    if not e.is_wsl or not e.agents or facts is None or facts.build != "rocm" or e.sees_gpu:
+    if not e.is_wsl or not e.agents or facts is None or facts.build != "rocm" or e.sees_gpu or facts.error:
         return None
     own = e.quote(r"torch/lib/libhsa-runtime64|^libhsa-runtime64\.so", "")
-    from_pytorch = bool(re.search(r"\+rocm\d+\.\d+(?:\.\d)?$", facts.version or ""))
+    tag = re.search(r"\+(rocm[\d.]+)$", facts.version or "")
+    from_pytorch = bool(tag and any(tag.group(1) in row.pytorch_indexes for row in TARGETS.values()))
     if not own and not from_pytorch:
         return None
     return Match(
@@ -75,7 +77,7 @@ def wsl_bridge_missing(e: Evidence) -> Match | None:
     if not e.is_wsl or e.agents or e.sees_gpu:
         return None
     assertion = e.quote(r"HSA_OVERRIDE_GFX_VERSION may be needed", "rocminfo", "")
-    distribution = e.quote(r"^ii\s+libhsa-runtime64-1|^ii\s+libhsakmt1", "")
+    distribution = e.quote(r"^ii\s+libhsa-runtime64-1|^ii\s+libhsakmt1", "", "dpkg")
     loader = e.quote(r"librocdxg.*(?:cannot open|not found|No such file)", "rocminfo", "")
     info = e.rocminfo or {}
     nothing = info.get("driver") == "not-loaded" or info.get("problem") in (
