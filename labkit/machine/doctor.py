@@ -68,7 +68,7 @@ def diagnose(e: Evidence) -> Diagnosis:
     explained: set[str] = set()
     for late in (False, True):
         for place, rule in enumerate(RULES):
-            if rule.last is not late or (late and any(table[code].severity == "blocks" for _, code, _ in matched)):
+            if rule.last is not late or (late and rule.code in explained):
                 continue
             match = rule.test(e)
             if match is not None:

@@ -60,3 +60,5 @@ def seen(*lines: str | None) -> tuple[str, ...]:
 
 # Seen from torch, every one of these is 'no GPU'. Whatever blocks the device on the way explains them.
 NO_GPU = ("hip-no-device", "no-gpu-agent", "hsa-init-failed")
+# Only torch says this one: what is wrong with torch explains it, and not what rocminfo says.
+NOT_SEEN = ("hip-no-device",)

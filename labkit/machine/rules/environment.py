@@ -223,11 +223,12 @@ def igpu_shadows_dgpu(e: Evidence) -> Match | None:
         r"integrated|iGPU|AMD Radeon(?:\(TM\))? Graphics|Radeon Graphics|uses? the wrong (?:GPU|device)", ""
     )
     trouble = e.fails or wrong
-    if not trouble or hidden or e.kernel_log.keys() & {"mes-firmware-hang", "ras-errors"}:
+    loading = e.quote(r"shared object initialization failed|NoBinaryForGpu|Unable to find code object", "")
+    if not trouble or hidden or (not loading and e.kernel_log.keys() & {"mes-firmware-hang", "ras-errors"}):
         return None
     if facts and e.wheel_has(listed[large[0]] or "") is False and e.quote(r"invalid device function", ""):
         return None  # the card itself lacks kernels: hiding the other one mends nothing
-    if e.match(r"Memory access fault|No module named|hip devices|Bus error"):
+    if not loading and e.match(r"Memory access fault|No module named|hip devices|Bus error"):
         return None
     first_is_small = small[0] == 0 and e.match(
         r"cuda:0\b[^\n]*Graphics|wrong (?:GPU|device)|uses? (?:the )?(?:iGPU|integrated)"
@@ -259,7 +260,8 @@ def _is_small(e: Evidence, index: int, gfx: str) -> bool:
 def dgpu_missing(e: Evidence) -> Match | None:
     if not e.bus or len(e.bus) < 2:
         return None
-    seen_by_hip = [agent["gfx"] for agent in e.agents] or [gpu["gfx"] for gpu in e.topology_gpus or ()]
+    seen_by_hip = [agent["gfx"] for agent in e.agents] if e.override is None else []  # with it, rocminfo shows its name
+    seen_by_hip = seen_by_hip or [gpu["gfx"] for gpu in e.topology_gpus or ()]
     if len(seen_by_hip) != 1 or not (seen_by_hip[0] and is_integrated(seen_by_hip[0])):
         return None
     cards = [device for device in e.bus if (row := target(e._on_bus(device))) is not None and not row.integrated]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from labkit.machine.evidence import Evidence
-from labkit.machine.rules import NO_GPU, Match, rule, seen
+from labkit.machine.rules import NOT_SEEN, Match, rule, seen
 from labkit.machine.rules.install import WORKS, commands
 
 # ROCm's libraries, as far as torch loads them
@@ -16,7 +16,7 @@ def _import_text(e: Evidence) -> str:
     return e.said + "\n" + ((e.torch.error or "") if e.torch else "")
 
 
-@rule("libstdcxx-too-old", explains=("hip-library-mismatch", "ld-library-path-mix", *NO_GPU))
+@rule("libstdcxx-too-old", explains=("torch-missing", "hip-library-mismatch", "ld-library-path-mix", *NOT_SEEN))
 def libstdcxx_too_old(e: Evidence) -> Match | None:
     line = e.quote(r"(?:GLIBCXX|CXXABI)_[\d.]+['\"`’]? not found", "") or _in_error(
         e, r"(?:GLIBCXX|CXXABI)_[\d.]+.*not found"
@@ -39,7 +39,10 @@ def _in_error(e: Evidence, pattern: str) -> str | None:
     return found.group()[:300] if found else None
 
 
-@rule("ld-library-path-mix", explains=("rocblas-arch-missing", "hip-library-mismatch", "arch-not-in-wheel", *NO_GPU))
+@rule(
+    "ld-library-path-mix",
+    explains=("torch-missing", "rocblas-arch-missing", "hip-library-mismatch", "arch-not-in-wheel", *NOT_SEEN),
+)
 def ld_library_path_mix(e: Evidence) -> Match | None:
     path = (e.env or {}).get("LD_LIBRARY_PATH", "") or (
         found.group(1) if (found := e.match(r"LD_LIBRARY_PATH=(\S+)")) else ""
@@ -65,7 +68,7 @@ def ld_library_path_mix(e: Evidence) -> Match | None:
     )
 
 
-@rule("rocm-library-not-found", explains=("hip-library-mismatch", "wsl-bridge-missing", *NO_GPU))
+@rule("rocm-library-not-found", explains=("torch-missing", "hip-library-mismatch", "wsl-bridge-missing", *NOT_SEEN))
 def rocm_library_not_found(e: Evidence) -> Match | None:
     missing = re.search(rf"({_LIBRARY}): cannot open shared object file", _import_text(e))
     if not missing:
@@ -95,7 +98,7 @@ def rocm_library_not_found(e: Evidence) -> Match | None:
     )
 
 
-@rule("hip-library-mismatch", explains=NO_GPU)
+@rule("hip-library-mismatch", explains=("torch-missing", *NOT_SEEN))
 def hip_library_mismatch(e: Evidence) -> Match | None:
     text = _import_text(e)
     missing = re.search(rf"({_LIBRARY}): cannot open shared object file", text)
@@ -123,7 +126,7 @@ def hip_library_mismatch(e: Evidence) -> Match | None:
     )
 
 
-@rule("import-hang", explains=("rocshmem-libnuma-warning",), first=True)
+@rule("import-hang", explains=("torch-missing", "rocshmem-libnuma-warning"), first=True)
 def import_hang(e: Evidence) -> Match | None:
     line = e.quote(
         r"import torch\b.*(?:hang|never|stuck|freez|does not return|no prompt|forever)|(?:hang|stuck|freez)\w*.*\bimport(?:ing)? torch|torch.*import.*(?:hangs|never returns)",

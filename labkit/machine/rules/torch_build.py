@@ -7,7 +7,7 @@ import re
 from labkit.catalog import wheels
 from labkit.catalog.gfx import target
 from labkit.machine.evidence import Evidence, is_integrated
-from labkit.machine.rules import NO_GPU, Match, rule, seen
+from labkit.machine.rules import NOT_SEEN, Match, rule, seen
 from labkit.machine.rules.install import WORKS, commands
 
 _INVALID = r"invalid device function|hipErrorInvalidDeviceFunction|no kernel image|NoBinaryForGpu|Unable to find code object|INVALID_ISA|hipErrorInvalidImage|device kernel image is invalid"
@@ -146,7 +146,7 @@ def no_wheel_for_python(e: Evidence) -> Match | None:
     )
 
 
-@rule("build-without-hip", explains=("wrong-wheel-cpu", *NO_GPU))
+@rule("build-without-hip", explains=("wrong-wheel-cpu", *NOT_SEEN))
 def build_without_hip(e: Evidence) -> Match | None:
     facts = e.torch_facts
     zero = e.quote(r"ROCM used to build PyTorch: 0\.0\.0", "collect_env", "")
@@ -164,7 +164,7 @@ def build_without_hip(e: Evidence) -> Match | None:
     )
 
 
-@rule("wrong-wheel-cuda", explains=NO_GPU)
+@rule("wrong-wheel-cuda", explains=NOT_SEEN)
 def wrong_wheel_cuda(e: Evidence) -> Match | None:
     facts = e.torch_facts
     if facts is None or facts.build != "cuda" or _not_an_amd_machine(e):
@@ -186,7 +186,7 @@ def wrong_wheel_cuda(e: Evidence) -> Match | None:
     )
 
 
-@rule("wrong-wheel-cpu", explains=NO_GPU)
+@rule("wrong-wheel-cpu", explains=NOT_SEEN)
 def wrong_wheel_cpu(e: Evidence) -> Match | None:
     facts = e.torch_facts
     if (
@@ -219,7 +219,7 @@ def wrong_wheel_cpu(e: Evidence) -> Match | None:
     )
 
 
-@rule("torch-missing", explains=NO_GPU)
+@rule("torch-missing", explains=NOT_SEEN)
 def torch_missing(e: Evidence) -> Match | None:
     line = e.quote(r"No module named ['\"]?torch['\"]?(?![.\w])", "")
     if (
@@ -242,11 +242,11 @@ def torch_missing(e: Evidence) -> Match | None:
     )
 
 
-@rule("torch-missing", last=True, explains=NO_GPU)
+@rule("torch-missing", last=True, explains=NOT_SEEN)
 def torch_broken(e: Evidence) -> Match | None:
     """torch is there and its import fails for a reason that no other rule knows: a damaged file, a crash."""
     error = e.torch.error if e.torch else None
-    if not error:
+    if not error or "No module named 'torch'" in error:
         return None
     return Match(
         (error.strip().split("\n")[-1][:300],),
@@ -290,7 +290,7 @@ def windows_no_distributed(e: Evidence) -> Match | None:
     )
 
 
-@rule("rocm-too-old-for-gpu", explains=("arch-not-in-wheel", *NO_GPU))
+@rule("rocm-too-old-for-gpu", explains=("arch-not-in-wheel", *NOT_SEEN))
 def rocm_too_old_for_gpu(e: Evidence) -> Match | None:
     facts = e.torch_facts
     if facts is None or facts.build != "rocm" or facts.cuda_available or e.override:
@@ -336,7 +336,7 @@ def rocblas_arch_missing(e: Evidence) -> Match | None:
     )
 
 
-@rule("arch-not-in-wheel", explains=NO_GPU)
+@rule("arch-not-in-wheel", explains=NOT_SEEN)
 def arch_not_in_wheel(e: Evidence) -> Match | None:
     facts = e.torch_facts
     if e.override or (facts is not None and facts.build not in ("rocm", None)):

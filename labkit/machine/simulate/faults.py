@@ -22,14 +22,17 @@ from labkit.machine.simulate.box import (
 )
 
 # The stages of a working machine. Each stands on the ones before it, but torch's import and build stand on no driver.
-DRIVER, DEVICE, IMPORT, BUILD, SEES, KERNEL = "driver", "device", "import", "build", "sees", "kernel"
-RUNS = frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES, KERNEL))  # a program that computes on the GPU
-DRIVER_DOWN = frozenset((DRIVER, DEVICE, SEES, KERNEL))
-CLOSED = frozenset((DEVICE, SEES, KERNEL))
-NO_IMPORT = frozenset((IMPORT, BUILD, SEES, KERNEL))
-NOT_ROCM = frozenset((BUILD, SEES, KERNEL))
-BLIND = frozenset((SEES, KERNEL))
-FAILS = frozenset((KERNEL,))
+CARD, DRIVER, DEVICE, IMPORT, BUILD, SEES, KERNEL, END = (
+    "card", "driver", "device", "import", "build", "sees", "kernel", "end",
+)  # fmt: skip
+RUNS = frozenset((CARD, DRIVER, DEVICE, IMPORT, BUILD, SEES, KERNEL))  # a program that computes on the GPU
+DRIVER_DOWN = frozenset((DRIVER, DEVICE, SEES, KERNEL, END))
+CLOSED = frozenset((DEVICE, SEES, KERNEL, END))
+NO_IMPORT = frozenset((IMPORT, BUILD, SEES, KERNEL, END))
+NOT_ROCM = frozenset((BUILD, SEES, KERNEL, END))
+BLIND = frozenset((SEES, KERNEL, END))
+FAILS = frozenset((KERNEL, END))
+STOPS = frozenset((END,))  # kernels run, and the program ends with an error all the same
 NOTHING: frozenset[str] = frozenset()
 
 
@@ -193,13 +196,6 @@ def _gpu_init_failed(box: Box) -> None:
     box.render = None
 
 
-@fault("no-amd-gpu", linux, breaks=DRIVER_DOWN, claims="driver card")
-def _no_amd_gpu(box: Box) -> None:
-    box.cards.clear()
-    _down(box)
-    box.kfd = box.render = None
-
-
 @fault("pcie-atomics-missing", linux, needs=frozenset((DRIVER,)), breaks=CLOSED, claims="kfd-topology")
 def _pcie_atomics(box: Box) -> None:
     for card in box.cards:
@@ -258,7 +254,7 @@ def _mes_hang(box: Box) -> None:
     )
 
 
-@fault("memory-access-fault", not_windows, needs=RUNS, claims="crash")
+@fault("memory-access-fault", not_windows, needs=RUNS, breaks=STOPS, claims="crash")
 def _memory_access_fault(box: Box) -> None:
     box.say(
         "Memory access fault by GPU node-1 (Agent handle: 0x55d0c8a4e2f0) on address 0x7f2b50000000. "
@@ -360,7 +356,7 @@ def _docker_vm(box: Box) -> None:
     box.groups[:] = ["root"]
 
 
-@fault("shm-too-small", container, needs=RUNS, claims="shm")
+@fault("shm-too-small", container, needs=RUNS, breaks=STOPS, claims="shm")
 def _shm(box: Box) -> None:
     box.say(
         "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
@@ -423,7 +419,7 @@ def _windows_no_wheel(box: Box) -> None:
     )
 
 
-@fault("windows-no-distributed", windows, needs=frozenset((IMPORT,)), claims="distributed")
+@fault("windows-no-distributed", windows, needs=frozenset((IMPORT,)), breaks=STOPS, claims="distributed")
 def _no_distributed(box: Box) -> None:
     box.say("ModuleNotFoundError: No module named 'torch._C._distributed_c10d'; 'torch._C' is not a package")
 
@@ -436,7 +432,7 @@ def _own_version(box: Box) -> str:
     return f"{int(digits[:-2])}.{int(digits[-2], 16)}.{int(digits[-1], 16)}"
 
 
-@fault("override-unneeded", native, needs=frozenset((IMPORT, BUILD)), claims="override")
+@fault("override-unneeded", native, needs=frozenset((CARD, IMPORT, BUILD)), claims="override")
 def _override_unneeded(box: Box) -> None:
     box.environment["HSA_OVERRIDE_GFX_VERSION"] = _own_version(box)
 
@@ -486,14 +482,14 @@ def _hidden(box: Box) -> None:
     _laptop,
     needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES)),
     breaks=FAILS,
-    claims="visibility kernel",
+    claims="visibility kernel override",
 )
 def _shadows(box: Box) -> None:
     box.environment.pop("HIP_VISIBLE_DEVICES", None)
     box.torch.kernel_error = "RuntimeError: HIP error: shared object initialization failed"
 
 
-@fault("dgpu-missing", _laptop, needs=frozenset((DRIVER,)), breaks=BLIND, claims="kfd-topology")
+@fault("dgpu-missing", _laptop, needs=frozenset((DRIVER,)), breaks=BLIND | {CARD}, claims="kfd-topology rocminfo")
 def _dgpu_missing(box: Box) -> None:
     for card in box.cards:
         card.in_kfd = card.integrated
@@ -553,13 +549,13 @@ def _torch_missing(box: Box) -> None:
     box.torch = Torch(error="ModuleNotFoundError: No module named 'torch'")
 
 
-@fault("wrong-device-string", everywhere, needs=frozenset((IMPORT,)), claims="device-string")
+@fault("wrong-device-string", everywhere, needs=frozenset((IMPORT,)), breaks=STOPS, claims="device-string")
 def _device_string(box: Box) -> None:
     box.say(">>> model.to('hip')", "RuntimeError: PyTorch is not linked with support for hip devices")
 
 
 @fault("rocm-too-old-for-gpu", lambda box: native(box) and _main(box) not in ("gfx90a", "gfx1030"),
-       needs=frozenset((DRIVER, DEVICE, IMPORT)), breaks=BLIND, claims="torch blind")  # fmt: skip
+       needs=frozenset((DRIVER, DEVICE, IMPORT)), breaks=BLIND, claims="torch blind override")  # fmt: skip
 def _rocm_too_old(box: Box) -> None:
     box.torch = Torch(
         "2.1.2+rocm5.6", "5.6.31061", None, ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx1030"), blind=True
@@ -653,7 +649,13 @@ def _import_hang(box: Box) -> None:
     box.say("$ python -c 'import torch'", "import torch hangs, there is no prompt after half an hour")
 
 
-@fault("miopen-headers-missing", native, needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES)), claims="miopen")
+@fault(
+    "miopen-headers-missing",
+    native,
+    needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES)),
+    breaks=STOPS,
+    claims="miopen",
+)
 def _headers(box: Box) -> None:
     box.say(
         "MIOpen(HIP): Error [Compile] naive_conv.cpp: HIPRTC_ERROR_COMPILATION (6)",
@@ -663,7 +665,13 @@ def _headers(box: Box) -> None:
     box.tools["gcc"] = "/usr/lib/gcc/x86_64-linux-gnu:\n12\n13\n\n/usr/include/c++:\n12\n"
 
 
-@fault("miopen-cache-unwritable", everywhere, needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES)), claims="miopen")
+@fault(
+    "miopen-cache-unwritable",
+    everywhere,
+    needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES)),
+    breaks=STOPS,
+    claims="miopen",
+)
 def _cache(box: Box) -> None:
     box.say(
         "MIOpen(HIP): Warning [SQLiteBase] Unable to read system database file",
@@ -671,7 +679,13 @@ def _cache(box: Box) -> None:
     )
 
 
-@fault("miopen-compile-failed", everywhere, needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES)), claims="miopen")
+@fault(
+    "miopen-compile-failed",
+    everywhere,
+    needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD, SEES)),
+    breaks=STOPS,
+    claims="miopen",
+)
 def _compile(box: Box) -> None:
     box.say(
         "MIOpen(HIP): Error [BuildHip] HIPRTC status = HIPRTC_ERROR_COMPILATION (6), source file: gemm.cpp",
@@ -679,7 +693,7 @@ def _compile(box: Box) -> None:
     )
 
 
-@fault("miopen-warmup", everywhere, needs=RUNS, claims="speed")
+@fault("miopen-warmup", everywhere, needs=RUNS | {END}, claims="speed")
 def _warmup(box: Box) -> None:
     box.say("step 1 (new shape): 41.5 s", "step 2 (same shape): 0.3 s", "step 3 (same shape): 0.3 s")
 
@@ -695,23 +709,23 @@ def _oom(asked: str, capacity: float, free: str, allocated: str, reserved: str) 
     )
 
 
-@fault("apu-memory-limit", _apu, needs=RUNS, claims="oom")
+@fault("apu-memory-limit", _apu, needs=RUNS, breaks=STOPS, claims="oom")
 def _apu_limit(box: Box) -> None:
     box.say(_oom("12.00 GiB", 15.5, "7.10 GiB", "8.02 GiB", "40.00 MiB"))
 
 
-@fault("oom-not-capacity", lambda box: not _apu(box), needs=RUNS, claims="oom")
+@fault("oom-not-capacity", lambda box: not _apu(box), needs=RUNS, breaks=STOPS, claims="oom")
 def _not_capacity(box: Box) -> None:
     size = box.cards[-1].vram_gib
     box.say(_oom("2.00 MiB", size, f"{size * 0.6:.2f} GiB", f"{size * 0.3:.2f} GiB", "64.00 MiB"))
 
 
-@fault("oom-fragmentation", lambda box: not _apu(box), needs=RUNS, claims="oom")
+@fault("oom-fragmentation", lambda box: not _apu(box), needs=RUNS, breaks=STOPS, claims="oom")
 def _fragmentation(box: Box) -> None:
     box.say(_oom("3.00 GiB", box.cards[-1].vram_gib, "1.10 GiB", "3.00 GiB", "3.60 GiB"))
 
 
-@fault("oom-real", lambda box: not _apu(box), needs=RUNS, claims="oom")
+@fault("oom-real", lambda box: not _apu(box), needs=RUNS, breaks=STOPS, claims="oom")
 def _real(box: Box) -> None:
     size = box.cards[-1].vram_gib
     box.say(_oom("2.00 GiB", size, "310.00 MiB", f"{size - 0.5:.2f} GiB", "55.00 MiB"))
@@ -720,35 +734,37 @@ def _real(box: Box) -> None:
 # ---------------------------------------------------------------------------------------------------------- several GPUs
 
 
-@fault("rccl-iommu", _several, needs=RUNS, claims="rccl")
+@fault("rccl-iommu", _several, needs=RUNS, breaks=STOPS, claims="rccl")
 def _iommu(box: Box) -> None:
     box.cmdline = box.cmdline.replace(" iommu=pt", "")
     box.say('NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!')
 
 
-@fault("rccl-data-errors", _several, needs=RUNS, claims="rccl")
+@fault("rccl-data-errors", _several, needs=RUNS, breaks=STOPS, claims="rccl")
 def _data_errors(box: Box) -> None:
     box.say("# all_reduce_perf", "# Out of bounds values : 12 FAILED")
 
 
-@fault("rccl-missing-rank", _several, needs=RUNS, claims="rccl")
+@fault("rccl-missing-rank", _several, needs=RUNS, breaks=STOPS, claims="rccl")
 def _missing_rank(box: Box) -> None:
     box.say("RCCL RAS report: communicator 0x6d1f INCOMPLETE", "  missing ranks: 3")
 
 
-@fault("rccl-alltoallv-hang", _several, needs=frozenset((DRIVER, DEVICE, IMPORT, BUILD)), claims="rccl torch")
+@fault("rccl-alltoallv-hang", _several, needs=RUNS, breaks=STOPS, claims="rccl torch")
 def _alltoallv(box: Box) -> None:
     box.torch = pytorch_wheel("rocm6.0", "2.2.2")
     box.torch.version, box.torch.hip = "2.2.2+rocm5.7", "5.7.31921"
     box.say("alltoallv_perf over PCIe, four GPUs: no further output")
 
 
-@fault("rccl-crash", _several, needs=RUNS, claims="rccl")
+@fault("rccl-crash", _several, needs=RUNS, breaks=STOPS, claims="rccl crash")
 def _crash(box: Box) -> None:
     box.say("# all_gather_perf", "node1: Test NCCL failure common.cu:1021 'unhandled cuda error'", "exited with code 3")
 
 
-@fault("rccl-scratch-reclaim", lambda box: _several(box) and _main(box) == "gfx90a", needs=RUNS, claims="rccl torch")
+@fault(
+    "rccl-scratch-reclaim", lambda box: _several(box) and _main(box) == "gfx90a", needs=RUNS, claims="rccl torch speed"
+)
 def _scratch(box: Box) -> None:
     box.torch = pytorch_wheel("rocm7.14", "2.14.1")
     box.say("all_reduce_perf: busbw 112 GB/s with rocm7.2, slower with rocm7.14: busbw 69 GB/s")
@@ -762,18 +778,24 @@ def _numa(box: Box) -> None:
 # ----------------------------------------------------------------------------------------------------- numbers and speed
 
 
-@fault("nan-bf16-attention", lambda box: linux(box) and _main(box) == "gfx1151", needs=RUNS, claims="numbers torch")
+@fault(
+    "nan-bf16-attention",
+    lambda box: linux(box) and _main(box) == "gfx1151",
+    needs=RUNS,
+    breaks=STOPS,
+    claims="numbers torch",
+)
 def _nan(box: Box) -> None:
     box.torch = pytorch_wheel()
     box.say("bf16, attn_implementation='flash_attention_2'", "step 1 loss 2.31", "step 2 loss nan")
 
 
-@fault("numerics-suspect", everywhere, needs=RUNS, claims="numbers")
+@fault("numerics-suspect", everywhere, needs=RUNS, breaks=STOPS, claims="numbers")
 def _suspect(box: Box) -> None:
     box.say("the output is all nan with float16, and the same with float32", "largest value of the first layer: 3.2e38")
 
 
-@fault("hipblaslt-wrong-results", everywhere, needs=RUNS, claims="numbers")
+@fault("hipblaslt-wrong-results", everywhere, needs=RUNS, breaks=STOPS, claims="numbers")
 def _wrong_results(box: Box) -> None:
     setting = (
         "PS> $env:TORCH_BLAS_PREFER_HIPBLASLT=0"
@@ -796,7 +818,7 @@ def _sdpa(box: Box) -> None:
     )
 
 
-@fault("perf-below-reference", everywhere, needs=RUNS, claims="speed numbers kernel")
+@fault("perf-below-reference", everywhere, needs=RUNS | {END}, claims="speed")
 def _slow(box: Box) -> None:
     box.say("GEMM of 8192 after warm-up: 8.7 TFLOP/s, an older release gave 25.9 TFLOP/s: far below the reference")
 
@@ -870,3 +892,13 @@ def _wgp(box: Box) -> None:
 @fault("override-ignored-on-windows", windows, claims="override")
 def _override_windows(box: Box) -> None:
     box.environment["HSA_OVERRIDE_GFX_VERSION"] = "11.0.0"
+
+
+# ------------------------------------------------------------------ last: afterwards there is no card to do anything to
+
+
+@fault("no-amd-gpu", linux, breaks=DRIVER_DOWN | {CARD}, claims="driver")
+def _no_amd_gpu(box: Box) -> None:
+    box.cards.clear()
+    _down(box)
+    box.kfd = box.render = None

@@ -26,7 +26,7 @@ def excluded(one: str, other: str) -> str:
 
 
 def _first(stages: frozenset[str]) -> str:
-    order = ("driver", "device", "import", "build", "sees", "kernel")
+    order = ("card", "driver", "device", "import", "build", "sees", "kernel", "end")
     return next((stage for stage in order if stage in stages), "")
 
 
