@@ -17,7 +17,19 @@ from labkit.catalog import gfx as catalog
 from labkit.errors import LabkitError
 from labkit.machine.facts import is_wsl, tidy
 from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, recognise, rocm_smi, rocminfo
-from labkit.machine.readers.text import clean
+from labkit.machine.readers.text import LONGEST_LINE, clean
+
+LARGEST_TEXT = 400_000  # characters of one text that rules look at
+LARGEST_FILE = 64 << 20
+
+
+def bounded(text: str) -> str:
+    """A text that rules can search quickly: its beginning and its end, no endless lines. Errors stand at the end of a log."""
+    if len(text) > LARGEST_TEXT:
+        text = text[: LARGEST_TEXT // 4] + "\n" + text[-LARGEST_TEXT // 4 * 3 :]
+    if len(text) > LONGEST_LINE:
+        text = "\n".join(line[:LONGEST_LINE] for line in text.split("\n"))
+    return text
 
 
 @dataclass(frozen=True)
@@ -100,11 +112,11 @@ class Evidence:
     @cached_property
     def said(self) -> str:
         """What the person saw, cleaned of colours and quotes."""
-        return clean(self.symptom)
+        return clean(bounded(self.symptom))
 
     @cached_property
     def _cleaned(self) -> Mapping[str, str]:
-        return {name: clean(text) for name, text in self.texts.items()}
+        return {name: clean(bounded(text)) for name, text in self.texts.items()}
 
     def told(self, *names: str) -> str:
         """What the person saw and the named texts, one after the other."""
@@ -112,31 +124,32 @@ class Evidence:
 
     def quote(self, pattern: str, *names: str) -> str | None:
         """The first line that matches, in the symptom or in the named texts ('' names the symptom). None without one."""
-        found = re.compile(pattern, re.I)
+        found = re.compile(pattern, re.I | re.M)
         for name in names or ("", *self.texts):
             text = self.said if name == "" else self._cleaned.get(name, "")
-            for line in text.split("\n"):
-                if found.search(line[:4000]):
+            first = found.search(text)  # over the whole text at once; only then line by line
+            if first is None:
+                continue
+            for line in text[text.rfind("\n", 0, first.start()) + 1 :].split("\n"):
+                if found.search(line):
                     return line.strip()[:300]
         return None
 
     def match(self, pattern: str) -> re.Match[str] | None:
         """The first match of a pattern in what the person saw, across lines."""
-        return re.search(pattern, self.said[:400_000], re.I | re.M)
+        return re.search(pattern, self.said, re.I | re.M)
 
     # ---- readers -------------------------------------------------------------------------------------------------------
     @cached_property
     def rocminfo(self) -> Mapping[str, Any] | None:
-        text = self.texts.get("rocminfo")
-        if text is None and rocminfo.is_rocminfo(self.said):
-            text = self.symptom  # pasted among the rest
-        return rocminfo.read(clean(text)) if text and rocminfo.is_rocminfo(clean(text)) else None
+        text = self._cleaned["rocminfo"] if "rocminfo" in self.texts else self.said  # or pasted among the rest
+        return rocminfo.read(text) if rocminfo.is_rocminfo(text) else None
 
     @cached_property
     def smi_problem(self) -> str | None:
         for name in ("rocm_smi", ""):
-            text = clean(self.symptom if name == "" else self.texts.get(name, ""))
-            if any(rocm_smi.begins(line) for line in text.split("\n")):
+            text = self.said if name == "" else self._cleaned.get(name, "")
+            if rocm_smi.is_rocm_smi(text):
                 problem: str | None = rocm_smi.read(text)["problem"]
                 if problem:
                     return problem
@@ -146,9 +159,9 @@ class Evidence:
     def smi_gpus(self) -> Sequence[Mapping[str, Any]]:
         """GPUs that rocm-smi or amd-smi lists: both ask the driver, not the runtime."""
         for name, reader in (("rocm_smi", rocm_smi.read), ("amd_smi", amd_smi.read)):
-            text = self.texts.get(name)
+            text = self._cleaned.get(name, "")
             if text:
-                found: Sequence[Mapping[str, Any]] = reader(clean(text))["gpus"]
+                found: Sequence[Mapping[str, Any]] = reader(text)["gpus"]
                 if found:
                     return found
         return ()
@@ -156,12 +169,10 @@ class Evidence:
     @cached_property
     def bus(self) -> Sequence[Mapping[str, Any]] | None:
         """AMD display devices on the PCI bus; None when lspci was not given or shows nothing that it would show."""
-        text = self.texts.get("lspci")
-        if text is None and lspci.is_lspci(self.said):
-            text = self.symptom
-        if not text or not lspci.is_lspci(clean(text)):
+        text = self._cleaned["lspci"] if "lspci" in self.texts else self.said
+        if not lspci.is_lspci(text):
             return [] if self.bus_is_empty else None
-        found: Sequence[Mapping[str, Any]] = lspci.read(clean(text))["gpus"]
+        found: Sequence[Mapping[str, Any]] = lspci.read(text)["gpus"]
         return found
 
     @cached_property
@@ -174,25 +185,26 @@ class Evidence:
         """Codes that the kernel log shows, each with its first line. Kernel lines inside the symptom count too."""
         found: dict[str, str] = {}
         for name in ("dmesg", "rocminfo", ""):
-            text = clean(self.symptom if name == "" else self.texts.get(name, ""))
+            text = self.said if name == "" else clean(self.texts.get(name, "")[:LARGEST_FILE])
             for line in text.split("\n"):
+                if not dmesg.may_say_something(line[:LONGEST_LINE]):
+                    continue
                 if (
                     name != "dmesg"
                     and not dmesg.is_kernel_line(line)
                     and not re.search(r"\b(?:amdgpu|kfd|AMD-Vi)\b", line)
                 ):
                     continue
-                for code in dmesg.findings_of(line[:4000]):
+                for code in dmesg.findings_of(line[:LONGEST_LINE]):
                     found.setdefault(code, line.strip()[:300])
         return found
 
     @cached_property
     def report(self) -> Mapping[str, Any] | None:
         """collect_env's report."""
-        text = self.texts.get("collect_env")
-        if text is None and collect_env.is_collect_env(self.said):
-            text = self.symptom
-        return collect_env.read(clean(text)) if text else None
+        if "collect_env" in self.texts:
+            return collect_env.read(self._cleaned["collect_env"])
+        return collect_env.read(self.said) if collect_env.is_collect_env(self.said) else None
 
     @cached_property
     def torch_facts(self) -> Torch | None:
@@ -221,7 +233,7 @@ class Evidence:
                 rf"^ *\+ torch=={_TAGGED}",
                 rf"^Name: torch\nVersion: {_TAGGED}",
             )
-            for found in re.finditer(pattern, self.said[:400_000], re.M | re.I)
+            for found in re.finditer(pattern, self.said, re.M | re.I)
         ]
         if not shown or not (
             self.bus or self.agents or self.real_gfx or self.match(r"\b(?:AMD|Radeon|ROCm|Instinct)\b")
@@ -430,54 +442,74 @@ def is_integrated(gfx: str) -> bool:
     return row.integrated if row else gfx.split(":")[0] in ("gfx90c", "gfx902", "gfx909", "gfx801")
 
 
+def _strings(entries: Any) -> tuple[str, ...] | None:
+    """A list of texts, whatever a file holds in its place; None for what is no list."""
+    if isinstance(entries, str):
+        return (entries,)
+    return tuple(str(entry) for entry in entries if entry is not None) if isinstance(entries, (list, tuple)) else None
+
+
+def _string(content: Any) -> str | None:
+    """A text; numbers become one, anything else is unknown."""
+    if isinstance(content, str):
+        return content
+    return str(content) if isinstance(content, (int, float)) and not isinstance(content, bool) else None
+
+
+def _yes(content: Any) -> bool | None:
+    return content if isinstance(content, bool) else None
+
+
+def _table(content: Any) -> Mapping[Any, Any]:
+    return content if isinstance(content, Mapping) else {}
+
+
 def from_case(case: Mapping[str, Any]) -> Evidence:
-    """Evidence from a case file: ``{"platform", "given": {…}}``. Unknown keys are left aside."""
-    given = case.get("given") or {}
+    """Evidence from a case file: ``{"platform", "given": {…}}``. Unknown keys and values of a wrong kind are left aside."""
+    given = _table(case.get("given"))
     facts = given.get("torch")
     torch = None
     if isinstance(facts, Mapping):
-        arch = facts.get("arch_list")
+        version, hip, cuda, error = (_string(facts.get(name)) for name in ("version", "hip", "cuda", "error"))
         torch = Torch(
-            facts.get("version"),
-            facts.get("hip"),
-            facts.get("cuda"),
-            tuple(arch) if arch is not None else None,
-            tuple(facts.get("gcn_arch_names") or ()),
-            facts.get("cuda_available"),
-            facts.get("kernel_ok"),
-            facts.get("error"),
-        )
+            version, hip, cuda, _strings(facts.get("arch_list")), _strings(facts.get("gcn_arch_names")) or (),
+            _yes(facts.get("cuda_available")), _yes(facts.get("kernel_ok")), error,
+        )  # fmt: skip
     nodes = {
-        path: Node(node.get("exists"), node.get("mode"), node.get("owner"), node.get("group"), node.get("readable"))
-        for path, node in (given.get("devices") or {}).items()
+        str(path): Node(
+            _yes(node.get("exists")),
+            *(_string(node.get(name)) for name in ("mode", "owner", "group")),
+            _yes(node.get("readable")),
+        )
+        for path, node in _table(given.get("devices")).items()
         if isinstance(node, Mapping)
     }
-    packages = given.get("pip_packages")
+    packages = _strings(given.get("pip_packages"))
     named = None
     if packages is not None:
         named = {
             name.strip().lower().replace("_", "-"): version
-            for name, _, version in (str(p).partition("==") for p in packages)
+            for name, _, version in (package.partition("==") for package in packages)
         }
     texts = {
-        name: given[name]
+        name: text
         for name in ("rocminfo", "rocm_smi", "amd_smi", "lspci", "dmesg", "collect_env")
-        if isinstance(given.get(name), str)
+        if isinstance(text := given.get(name), str)
     }
     env = given.get("env")
     return Evidence(
-        platform=str(case.get("platform") or "linux"),
-        symptom=str(given.get("symptom") or ""),
+        platform=_string(case.get("platform")) or "linux",
+        symptom=_string(given.get("symptom")) or "\n".join(_strings(given.get("symptom")) or ()),
         texts=texts,
         torch=torch,
-        env={str(k): str(v) for k, v in env.items()} if isinstance(env, Mapping) else None,
-        groups=tuple(given["groups"]) if given.get("groups") is not None else None,
+        env={str(k): _string(v) or "" for k, v in env.items()} if isinstance(env, Mapping) else None,
+        groups=_strings(given.get("groups")),
         nodes=nodes,
-        os_release=given.get("os_release"),
-        kernel=given.get("kernel"),
-        python=given.get("python"),
+        os_release=_string(given.get("os_release")),
+        kernel=_string(given.get("kernel")),
+        python=_string(given.get("python")),
         packages=named,
-        container=given.get("container"),
+        container=_yes(given.get("container")),
     )
 
 
@@ -638,7 +670,8 @@ def load(path: Path, symptom: str = "") -> Evidence:
     Raises LabkitError for a file that cannot be read or that is JSON of another kind.
     """
     try:
-        content = path.read_bytes()[: recognise.LARGEST]
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE)
     except OSError as error:
         raise LabkitError(
             f"{path} cannot be read: {error.strerror or error}.", "Check the name and its permissions."

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from labkit.machine.readers.smi import Gpus
-from labkit.machine.readers.text import embedded_json, lines, number, size, value
+from labkit.machine.readers.text import embedded_json, holds_any, lines, number, size, value
 
 _GPU = re.compile(r"^(\s*)GPU:\s*(\d+)\s*$")
 _OTHER = re.compile(r"^\s*(?:CPU|CORE|NIC|SWITCH):\s*\d+\s*$")
@@ -39,6 +39,10 @@ def is_gpu_json(found: Any) -> bool:
 
 def is_amd_smi(text: str) -> bool:
     """Whether the text holds a record of amd-smi."""
+    if not holds_any(
+        text, ("GPU", "gpu,", "AMDSMI", "TABLE:", "CPU:", "CORE:", "NIC:", "SWITCH:", "| 0000:", "|0000:", " | 00")
+    ):
+        return False
     numbered = False
     for line in lines(text):
         if (

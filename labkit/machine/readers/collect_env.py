@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Any
 
-from labkit.machine.readers.text import lines, value
+from labkit.machine.readers.text import holds_any, lines, value
 
 _KEYS = {
     "PyTorch version": "torch", "ROCM used to build PyTorch": "hip", "CUDA used to build PyTorch": "cuda",
@@ -25,7 +25,8 @@ _JOINED = re.compile(
 
 def is_collect_env(text: str) -> bool:
     """Whether the text holds a record of the report, or the report's own crash."""
-    return any(begins(line) for line in lines(text))
+    words = ("environment information", "used to build PyTorch", "PyTorch version", "collect_env.py")
+    return holds_any(text, words) and any(begins(line) for line in lines(text))
 
 
 def begins(line: str) -> bool:

@@ -26,6 +26,8 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 
+_ANY = re.compile("|".join(pattern.pattern for _, pattern in PATTERNS), re.I)
+
 _SHAPES = (
     re.compile(r"^\s*(?:<\d+>)?\[\s*\d+\.\d+\]"),
     re.compile(r"^\s*(?:kern|user|daemon|syslog)\s*:\s*(?:emerg|alert|crit|err|warn|notice|info|debug)\s*:", re.I),
@@ -40,6 +42,10 @@ _PREFIX = re.compile(
     re.I,
 )
 
+_STAMPED = re.compile(
+    r"^[ \t]*(?:(?:<\d+>)?\[ *\d+\.\d+\]|(?:kern|user|daemon|syslog) *:|\[\w{3} \w{3} +\d+ [\d:]+ \d{4}\])", re.M
+)
+
 
 def is_kernel_line(line: str) -> bool:
     """Whether a line looks like the kernel log, in any of its time-stamp styles."""
@@ -48,6 +54,8 @@ def is_kernel_line(line: str) -> bool:
 
 def is_dmesg(text: str) -> bool:
     """Whether the text holds lines of the kernel log."""
+    if "kernel: " not in text and not _STAMPED.search(text) and not _ANY.search(text):
+        return False
     return any(begins(line) for line in lines(text))
 
 
@@ -56,10 +64,15 @@ def begins(line: str) -> bool:
     return is_kernel_line(line) or bool(_PREFIX.search(line) and findings_of(line))
 
 
+def may_say_something(line: str) -> bool:
+    """Whether any known trouble's words are in a line: the quick question before :func:`findings_of`."""
+    return _ANY.search(line) is not None
+
+
 def findings_of(line: str) -> list[str]:
     """Codes whose pattern occurs in one line."""
     # a machine check of the CPU is no GPU fault, whatever words it uses
-    if "Machine Check" in line:
+    if not _ANY.search(line) or "Machine Check" in line:
         return []
     return [code for code, pattern in PATTERNS if pattern.search(line)]
 

@@ -35,7 +35,7 @@ class Kind:
 KINDS: tuple[Kind, ...] = (
     Kind("rocminfo", rocminfo.is_rocminfo, rocminfo.begins, rocminfo.read),
     Kind("collect-env", collect_env.is_collect_env, collect_env.begins, collect_env.read),
-    Kind("rocm-smi", lambda text: any(rocm_smi.begins(line) for line in lines(text)), rocm_smi.begins, rocm_smi.read),
+    Kind("rocm-smi", rocm_smi.is_rocm_smi, rocm_smi.begins, rocm_smi.read),
     Kind("amd-smi", amd_smi.is_amd_smi, amd_smi.begins, amd_smi.read),
     Kind("lspci", lspci.is_lspci, lspci.begins, lspci.read),
     Kind("dmesg", dmesg.is_dmesg, dmesg.begins, dmesg.read),

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from labkit.machine.readers.smi import Gpus
-from labkit.machine.readers.text import embedded_json, lines, number, size, value
+from labkit.machine.readers.text import embedded_json, holds_any, lines, number, size, value
 
 _LINE = re.compile(r"^\W{0,4}GPU\[(\d+)\]\s*:\s*(.*)$")
 _CARD = re.compile(r"^card(\d+)$")
@@ -27,6 +27,24 @@ def begins(line: str) -> bool:
         or _is_table_head(line)
         or _is_csv_head(line)
     )
+
+
+_WORDS = (
+    "anagement Interface",
+    "ANAGEMENT INTERFACE",
+    "SMI Log",
+    "GPU[",
+    "amdgpu not found",
+    "No JSON data",
+    "Temp",
+    "device,",
+    "Device,",
+)
+
+
+def is_rocm_smi(text: str) -> bool:
+    """Whether the text holds a record of rocm-smi."""
+    return holds_any(text, _WORDS) and any(begins(line) for line in lines(text))
 
 
 def is_card_json(found: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from labkit.machine.readers.text import lines, value
+from labkit.machine.readers.text import holds_any, lines, value
 
 _WSL = re.compile(r"WSL environment detected|librocdxg|\bDTIF\b|/wsl/", re.I)
 _STATUS = re.compile(r"\bmodule\b.*\bis (NOT )?loaded|^\W*\w{0,5} module .*\bloaded", re.I)
@@ -27,6 +27,8 @@ _AGENT_KEYS = {
     "Wavefront Size", "Max Waves Per CU", "Pool Info", "ISA Info",
 }  # fmt: skip
 
+_WORDS = ("loaded", "/dev/kfd", "hsa api", "unsupported GPU", "WSL environment", "HSA System", "Agent ", *_AGENT_KEYS)
+
 
 def begins(line: str) -> bool:
     """Whether only rocminfo prints such a line."""
@@ -40,6 +42,8 @@ def begins(line: str) -> bool:
 
 def is_rocminfo(text: str) -> bool:
     """Whether the text holds any record of rocminfo, a middle piece without headings included."""
+    if not holds_any(text, _WORDS):
+        return False
     keys = set()
     for line in lines(text):
         if begins(line):

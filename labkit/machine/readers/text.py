@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+LARGEST_JSON = 16 << 20  # characters; what a tool says of its GPUs is far smaller
 LONGEST_LINE = 4000  # characters; a tool's line is shorter, and noise must not slow a pattern down
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_QUOTE = re.compile(r"^(?:[ \t]?>)+[ \t]?")
+_QUOTE = re.compile(r"^(?:[ \t]?>)+[ \t]?", re.M)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # rich and box-drawing frames that newer tools print around a table
-_FRAME = str.maketrans(
-    {"│": "|", "┃": "|", "║": "|", "─": "-", "━": "-", "═": "=", "\u00a0": " ", "\u200b": "", "\ufeff": ""}
-)
+_FRAME = {"│": "|", "┃": "|", "║": "|", "─": "-", "━": "-", "═": "=", "\u00a0": " ", "\u200b": "", "\ufeff": ""}
 
 
 def clean(text: str) -> str:
@@ -24,17 +23,23 @@ def clean(text: str) -> str:
     >>> clean("\\x1b[37mROCk module is loaded\\x1b[0m\\r\\n")
     'ROCk module is loaded\\n'
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_FRAME)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.isascii():
+        for sign, plain in _FRAME.items():
+            text = text.replace(sign, plain)
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     text = _CONTROL.sub("", text)
     # a paste counts as quoted when most of its lines are; a lone '>' is part of some tool's output
-    lines = text.split("\n")
-    full = [line for line in lines if line.strip()]
+    full = [line for line in text[:200_000].split("\n") if line.strip()]
     if full and sum(line.lstrip().startswith(">") for line in full) * 2 > len(full):
-        lines = [_QUOTE.sub("", line) for line in lines]
-        text = "\n".join(lines)
+        text = _QUOTE.sub("", text)
     return text
+
+
+def holds_any(text: str, words: tuple[str, ...]) -> bool:
+    """Whether any of the words occurs: the cheap question before the dear ones."""
+    return any(word in text for word in words)
 
 
 def lines(text: str) -> Iterator[str]:
@@ -95,14 +100,16 @@ def size(text: object, unit: str | None = None) -> int | None:
 def embedded_json(text: str) -> Any:
     """The first JSON object or list that begins a line of the text (a prompt or warnings may come first); None without one."""
     decoder = json.JSONDecoder()
+    budget = 2 * LARGEST_JSON  # characters that may be parsed in vain
     for match in re.finditer(r"^[ \t]*(?=[\[{])", text, re.M):
         start = match.end()
         # '[drm] ...' and the like are no JSON: what follows the bracket tells, before anything is parsed
         if not re.match(r"[\[{]\s*(?:[\"\[{\]}\d-]|$)", text[start : start + 200]):
             continue
         try:
-            return decoder.raw_decode(text, start)[0]
-        except (ValueError, RecursionError):
-            if text.count("\n", 0, start) > 200:
+            return decoder.raw_decode(text[start : start + LARGEST_JSON])[0]
+        except (ValueError, RecursionError) as error:
+            budget -= getattr(error, "pos", LARGEST_JSON // 4) + 200_000
+            if budget < 0 or start > 1 << 20:
                 return None
     return None
