@@ -52,6 +52,7 @@ def layers(snapshot: Mapping[str, Any]) -> tuple[Layer, ...]:
     else:
         renders = len(files) - files.count("/dev/kfd")
         doors = f"{'/dev/kfd and ' if '/dev/kfd' in files else ''}{renders} render device{'s' if renders != 1 else ''}"
+        doors = doors if files else "not there"
         doors += ", but closed to this user" if found["access"].state == BAD else ""
         door_state = "bad" if BAD in (found["devices"].state, found["access"].state) else state("devices")
     gpus = Counter(f"{gpu.name or 'name not known'} ({gpu.gfx or 'target not known'})" for gpu in machine.gpus)

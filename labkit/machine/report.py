@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Callable
 from html import escape
 
 from labkit.machine.doctor import Diagnosis, Finding
@@ -73,13 +74,14 @@ _EDGE = {"blocks": "#d55e00", "degrades": "#e69f00", "info": "#0072b2"}
 
 # A line is a command when it begins like one and no prose hangs on it; what follows '#' is the shell's own remark.
 _COMMAND = re.compile(
-    r"(?:[A-Z_]+=\S+ +)*(?:(?:sudo|python3?|pip3?|docker|podman|apptainer|wsl|unset|export|echo|cat|ls|lspci|lsmod|modprobe|dmesg"
+    r"(?:[A-Z_]+=\S+ +)*(?:(?:sudo|python3?|pip3?|docker|podman|apptainer|wsl|unset|export|echo|cat|ls|lspci|lsmod|modprobe"
+    r"|mknod|usermod|apt|dmesg"
     r"|journalctl|rocminfo|rocm-smi|amd-smi|dkms|env|id|df|uname|getent|grep|git|rm|sysctl|conda|Remove-Item)\b|\$env:)(?! is\b| are\b)"
 )
 _PROSE = re.compile(r" \((?:[A-Z]|or )|\)[,.]? \w|\)$|[,;] (?:then|and|or) | against |; \w+: ")
 _BOX = (
     "margin:.2em 0;padding:.3em .6em;border-radius:4px;background:rgba(127,127,127,.14);color:inherit;"
-    "white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.35"
+    "white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.35;font-family:monospace;font-size:.95em"
 )
 
 
@@ -104,6 +106,9 @@ def _step(line: str) -> str:
     return escape(words) + (f"<pre style='{_BOX}'>{escape(command)}</pre>" if command else "")
 
 
+_SHOWN: dict[str, Callable[[str], str]] = {"Because": _quoted, "Not to be confused with": escape}
+
+
 def as_html(diagnosis: Diagnosis) -> str:
     """One card for each finding; a command stands in a box of its own, so that it can be copied whole."""
     cards = []
@@ -113,7 +118,7 @@ def as_html(diagnosis: Diagnosis) -> str:
         edge = "#009e73" if finding.code == "ok" else _EDGE[finding.severity]
         parts = []
         for name, lines in _sections(finding):
-            show = {"Because": _quoted, "Not to be confused with": escape}.get(name, _step)
+            show = _SHOWN.get(name, _step)
             items = "".join(f"<li style='margin:.15em 0'>{show(line)}</li>" for line in lines)
             parts.append(f"<div style='margin-top:.4em'>{escape(name)}:<ul style='margin:.1em 0'>{items}</ul></div>")
         source = ""

@@ -1,0 +1,30 @@
+"""Solutions to lesson 10 for the fixed cases (draw = 0), one per exercise, named as the exercise.
+
+In the notebook, solution("NAME") prints one of them. For drawn cases the doctor's report is the solution.
+"""
+
+from __future__ import annotations
+
+verdict_1 = {"cause": "wrong-wheel-cpu", "fix": "rocm-wheel"}
+
+verdict_2 = {"cause": "kfd-permission", "fix": "usermod"}
+
+verdict_3 = {"cause": "arch-not-in-wheel", "fix": "amd-wheel"}
+
+verdict_4 = {"cause": "wrong-wheel-cuda", "fix": "rocm-wheel-pinned"}
+
+verdict_5 = {"cause": "kfd-missing-in-container", "fix": "start-with-devices"}
+
+verdict_6 = {"cause": "nomodeset", "fix": "remove-nomodeset"}
+
+verdict_7 = {"cause": "override-wrong-family", "fix": "unset"}
+
+verdict_8 = {"cause": "wsl-bridge-missing", "fix": "match-bridge"}
+
+verdict_9 = {"cause": "gpu-hidden-by-env", "fix": "unset"}
+
+verdict_10 = {"cause": "wrong-device-string", "fix": "cuda-name"}
+
+verdict_11 = {"cause": "clock-read-too-early", "fix": "synchronise"}
+
+verdict_12 = {"cause": "float16-overflow", "fix": "wider-format"}
