@@ -8,9 +8,11 @@ runs the same command line again inside it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -103,6 +105,35 @@ def _parser() -> argparse.ArgumentParser:
     read.add_argument("file", metavar="FILE", help="a file, a folder, or - for standard input")
     read.add_argument("--json", action="store_true", help="print JSON")
 
+    snapshot = command(
+        "snapshot",
+        "Collect what there is to know about this machine, for a bug report or a teacher. Reads only, sends nothing.",
+    )
+    snapshot.add_argument("-o", "--output", metavar="FILE", help="write it to this file (default: print it)")
+    snapshot.add_argument(
+        "--plain",
+        action="store_true",
+        help="keep host and user names, addresses and serial numbers (default: taken out)",
+    )
+    snapshot.add_argument("--python", metavar="PROGRAM", help="the Python whose torch is meant (default: the course's)")
+
+    simulate = command(
+        "simulate",
+        "Write the snapshot of a machine that exists only on paper, healthy or with any fault; for teachers.",
+    )
+    simulate.add_argument("machine", nargs="?", metavar="MACHINE", help="which machine (--list names them)")
+    simulate.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="a fault to put into it; may be given several times",
+    )
+    simulate.add_argument("-o", "--output", metavar="FILE", help="write it to this file (default: print it)")
+    simulate.add_argument(
+        "--list", action="store_true", help="list the machines, or with a machine the faults that it can have"
+    )
+
     doctor = command(
         "doctor", "Say what is wrong with this machine (or one from a file), from evidence, and what mends it."
     )
@@ -110,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         "--from", dest="source", metavar="FILE", help="a snapshot, a case, or any text that somebody pasted"
     )
     doctor.add_argument("--symptom", metavar="TEXT", help="what you saw: an error message or a few words")
+    doctor.add_argument("--python", metavar="PROGRAM", help="the Python whose torch is meant (default: the course's)")
     form = doctor.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print Markdown, for an issue or a forum")
@@ -216,13 +248,87 @@ def _read(options: argparse.Namespace) -> int:
     return 2 if facts["kind"] == "unknown" else 0
 
 
+def _interpreter(named: str | None) -> str:
+    """The Python whose torch is asked: the one named, the course's environment if there is one, else this one."""
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise LabkitError(f"{named} is no program.", "Give the path of a Python, for example .venv/bin/python.")
+        return found
+    from labkit.setup import environment
+
+    with contextlib.suppress(LabkitError, OSError):
+        here = environment.locate(ROOT, os.environ)
+        if here.has_python:
+            return str(here.python)
+    return sys.executable
+
+
+def _snapshot(options: argparse.Namespace) -> int:
+    from labkit.machine import redact, snapshot
+
+    found = snapshot.collect(python=_interpreter(options.python))
+    if not options.plain:
+        found = redact.redact(found)
+    if not _write_json(found, options.output):
+        return 0
+    took = found["collected"]["seconds"]
+    print(f"Written: {options.output} ({took} s, nothing was changed and nothing was sent).")
+    if options.plain:
+        print("--plain: it holds this machine's name, your user name, paths and serial numbers as they are.")
+    else:
+        print(
+            "Names, home folders, addresses, serial numbers and UUIDs were replaced. Read it before you give it away."
+        )
+    return 0
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from labkit.machine import simulate
+
+    if options.list or options.machine is None:
+        if options.machine is None:
+            lines = [f"{name:28} {simulate.title(name)}" for name in simulate.names()]
+        else:
+            from labkit.catalog.findings import codes
+
+            table = codes()
+            lines = [
+                f"{code:32} {table[code].severity:9} {table[code].meaning}" for code in simulate.faults(options.machine)
+            ]
+        print("\n".join(lines))
+        return 0
+    found = simulate.snapshot(options.machine, options.fault)
+    if _write_json(found, options.output):
+        print(f"Written: {options.output}, a simulated machine ({found['simulated_title']}).")
+    return 0
+
+
+def _write_json(value: object, output: str | None) -> bool:
+    """Prints JSON, or writes it to a file, whole or not at all; says whether there is a file."""
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    if output is None:
+        print(text)
+        return False
+    path = Path(output)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise LabkitError(f"{path} cannot be written: {error.strerror or error}.", "Choose another place.") from error
+    return True
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from labkit.machine import doctor, evidence, report
 
     known = (
         evidence.load(Path(options.source), options.symptom or "")
         if options.source
-        else evidence.here(options.symptom or "")
+        else evidence.here(options.symptom or "", python=_interpreter(options.python))
     )
     diagnosis = doctor.diagnose(known)
     if options.json:
@@ -249,4 +355,6 @@ _COMMANDS = {
     "data": _data,
     "read": _read,
     "doctor": _doctor,
+    "snapshot": _snapshot,
+    "simulate": _simulate,
 }

@@ -140,7 +140,7 @@ def _left(value: str, count: int | None) -> int | None:
             if count is None and int(entry) > 0:
                 return None
             left += 1
-        elif re.match(r"(?i)gpu-[0-9a-fx]+", entry):
+        elif re.match(r"(?i)gpu-\S+", entry):
             left += 1
         else:
             break  # '-1', '' and anything else ends the list

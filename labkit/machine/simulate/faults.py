@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from labkit.catalog.gfx import TARGETS
+from labkit.catalog.wheels import TORCH_INDEXES, version
 from labkit.machine.simulate.box import (
     Box,
     Node,
@@ -592,12 +594,20 @@ def _rocblas(box: Box) -> None:
     claims="torch kernel override",
 )
 def _arch_not_in_wheel(box: Box) -> None:
-    mine = {card.gfx for card in box.cards}
-    if box.native:
+    if not box.native:
+        box.torch.arch_list = ("gfx1201",)  # AMD's wheel with the extra for another target
+        return
+    row = TARGETS[_main(box)]
+    older = [
+        (index, known.torch) for known in TORCH_INDEXES for index in known.indexes
+        if known.established and version(index[4:]) >= (6, 0) and index not in row.pytorch_indexes
+    ]  # fmt: skip
+    if not row.pytorch_indexes:
         box.torch = pytorch_wheel()
-        box.torch.arch_list = tuple(gfx for gfx in box.torch.arch_list if gfx not in mine)
-    else:
-        box.torch.arch_list = ("gfx1201",)
+    elif older:
+        box.torch = pytorch_wheel(older[-1][0], f"{older[-1][1]}.0")
+    else:  # every wheel has it: then it is somebody's own build for another target
+        box.torch = Torch("2.13.0a0+gitb5c2e1f", "7.2.0", None, ("gfx1101",))
 
 
 @fault("bf16-unsupported", families("gfx103"), needs=RUNS, claims="speed")
