@@ -128,7 +128,9 @@ def snapshot(*, smoke: bool = True) -> dict[str, Any]:
         "gcn_arch_names": [gpu["gfx"] for gpu in known.get("devices") or [] if gpu.get("gfx")],
         "kernel_result": test.problem or ("ok" if test.passed and on_gpu else None),
     }
-    return {**_snapshot_here(), "torch": torch_entry if known else {}}
+    here = _snapshot_here()
+    asked: Mapping[str, Any] = here.get("torch") or {}  # of a torch that does not start, this holds the error
+    return {**here, "torch": {**asked, **torch_entry} if known else dict(asked)}
 
 
 @lru_cache(maxsize=1)
@@ -140,8 +142,9 @@ def _snapshot_here() -> dict[str, Any]:
 
 def _machine_here() -> Machine | None:
     from labkit.machine import facts as machine_facts
+    from labkit.machine import snapshot
 
     try:
-        return machine_facts.machine(_snapshot_here())
+        return machine_facts.machine(snapshot.collect(torch=False))
     except Exception:  # the card must come even on a system that nobody foresaw; it then says less
         return None
