@@ -117,34 +117,29 @@ def describe(*, smoke: bool = True, timeout_s: float = 120.0) -> Card:
 
 
 def snapshot(*, smoke: bool = True) -> dict[str, Any]:
-    """The snapshot of this machine (``labkit.machine.snapshot``) with its ``torch`` entry: what torch says, and as
-    ``kernel_result`` 'ok', the problem's sentence, or None where no kernel was run on a GPU."""
+    """The snapshot of this machine (``labkit.machine.snapshot``), with what the smoke test found out as its ``torch`` entry:
+    ``kernel_result`` is 'ok', the problem's sentence, or None where no kernel was run on a GPU. Of a torch that does not
+    start, the entry holds the error."""
     test = smoke_test() if smoke else _tested.get(_wanted()) or _smoke.run("none")
-    known = test.facts
+    said: Mapping[str, Any] | None = test.facts.get("snapshot")
+    if said is None:
+        return _snapshot_here(torch=True)
     on_gpu = bool(test.device and test.device.startswith("cuda"))
-    torch_entry = {
-        "version": known.get("version"), "hip": known.get("hip"), "cuda": known.get("cuda"),
-        "arch_list": list(known.get("arch_list") or []), "cuda_available": bool(known.get("available")),
-        "gcn_arch_names": [gpu["gfx"] for gpu in known.get("devices") or [] if gpu.get("gfx")],
-        "kernel_result": test.problem or ("ok" if test.passed and on_gpu else None),
-    }
-    here = _snapshot_here()
-    asked: Mapping[str, Any] = here.get("torch") or {}  # of a torch that does not start, this holds the error
-    return {**here, "torch": {**asked, **torch_entry} if known else dict(asked)}
+    result = test.problem or ("ok" if test.passed and on_gpu else None)
+    return {**_snapshot_here(torch=False), "torch": {**said, "kernel_result": result}, "packages": test.facts.get("packages")}
 
 
-@lru_cache(maxsize=1)
-def _snapshot_here() -> dict[str, Any]:
+@lru_cache(maxsize=2)
+def _snapshot_here(*, torch: bool) -> dict[str, Any]:
     from labkit.machine import snapshot
 
-    return snapshot.collect()
+    return snapshot.collect(torch=torch)
 
 
 def _machine_here() -> Machine | None:
     from labkit.machine import facts as machine_facts
-    from labkit.machine import snapshot
 
     try:
-        return machine_facts.machine(snapshot.collect(torch=False))
+        return machine_facts.machine(_snapshot_here(torch=False))
     except Exception:  # the card must come even on a system that nobody foresaw; it then says less
         return None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from labkit.devices import facts as _facts
 from labkit.devices.kernels import DTYPES, MARK, OPS, check_kernel
+from labkit.machine.probes import torch_probe
 
 
 def _say(**message: object) -> None:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     _say(step="look at the devices")
     facts = _facts.torch_facts(torch)
-    _say(facts=facts)
+    _say(facts={**facts, "snapshot": torch_probe.describe(torch), "packages": torch_probe.packages()})
     if wanted == "none":
         _say(done=True)
         return 0

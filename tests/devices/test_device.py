@@ -135,3 +135,20 @@ def test_without_a_smoke_test_no_kernel_is_asked_for(monkeypatch: pytest.MonkeyP
 def test_importing_the_room_does_not_import_torch() -> None:
     code = "import sys, labkit.devices; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=devices._smoke.ROOT, timeout=60).returncode == 0
+
+
+def test_the_snapshot_has_the_smoke_test_s_torch_in_the_shape_of_a_collected_one() -> None:
+    torch = pytest.importorskip("torch")
+    from labkit.machine.probes import torch_probe
+
+    found = devices.snapshot()
+    assert set(torch_probe.describe(torch)) | {"kernel_result"} == set(found["torch"])
+    assert found["torch"]["version"] == torch.__version__ and "torch" in found["packages"]
+    assert found["simulated"] is False and "tools" in found
+
+
+def test_of_a_torch_that_does_not_start_the_snapshot_keeps_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = {"torch": {"error": "ImportError: libamdhip64.so.6: cannot open shared object file"}}
+    monkeypatch.setattr(devices, "_tested", {"auto": SmokeTest(None, problem="torch does not start")})
+    monkeypatch.setattr(devices, "_snapshot_here", lambda *, torch: broken if torch else {})
+    assert devices.snapshot() == broken
