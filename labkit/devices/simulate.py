@@ -6,12 +6,14 @@ facts says that they are simulated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.catalog import wheels
 from labkit.catalog.gfx import TARGETS
 from labkit.devices.cards import Card, card
+from labkit.devices.smoke import SmokeTest
+from labkit.devices.symptoms import explain_import
 from labkit.errors import LabkitError
 from labkit.machine import facts as machine_facts
 from labkit.machine import simulate
@@ -66,7 +68,17 @@ def torch_of(snapshot: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def simulated_card(name: str) -> Card:
-    """The card of one of ``labkit.machine.simulate.names()``; raises LabkitError for another name."""
-    snapshot = simulate.snapshot(name)
-    return card(torch_of(snapshot), machine=machine_facts.machine(snapshot), simulated=simulate.title(name))
+def simulated_card(name: str, faults: Sequence[str] = ()) -> Card:
+    """The card of one of ``labkit.machine.simulate.names()``, healthy or with faults of ``simulate.faults(name)``.
+
+    Raises LabkitError for another name, or for a fault that this machine cannot have.
+    """
+    snapshot = simulate.snapshot(name, faults)
+    said: Mapping[str, Any] = snapshot.get("torch") or {}
+    stopped = None
+    if said.get("error"):
+        kind, _, text = str(said["error"]).partition(": ")
+        stopped = SmokeTest(None, (), {}, *explain_import(kind, text or kind))
+    title = f"{simulate.title(name)}, with the fault {' and '.join(faults)}" if faults else simulate.title(name)
+    facts = {} if stopped else torch_of(snapshot)
+    return card(facts, smoke=stopped, machine=machine_facts.machine(snapshot), simulated=title)

@@ -45,24 +45,43 @@ def run(**replaced: Any) -> tuple[dict[str, Any], list[Any]]:
 
 @pytest.fixture(scope="module")
 def executed() -> tuple[dict[str, Any], list[Any]]:
-    return run(other_machine="mi300x_x8")
+    return run(other_machine="mi300x_x8", other_fault="kfd-permission")
 
 
-def test_the_parameter_chooses_the_other_machine(executed: tuple[dict[str, Any], list[Any]]) -> None:
+def test_the_parameters_choose_the_other_machine_and_its_fault(executed: tuple[dict[str, Any], list[Any]]) -> None:
     names, shown = executed
-    assert names["menu"].value == "mi300x_x8"
+    assert (names["menu"].value, names["fault_menu"].value) == ("mi300x_x8", "kfd-permission")
     assert "Eight Instinct MI300X" in shown[0].data and "simulated" in shown[0].data
+    assert "[kfd-permission]" in shown[0].data and "usermod -aG" in shown[0].data
 
 
-def test_the_menu_answers_for_every_machine(executed: tuple[dict[str, Any], list[Any]]) -> None:
+def test_the_menus_answer_for_every_machine_and_fault(executed: tuple[dict[str, Any], list[Any]]) -> None:
     names, _ = executed
     seen = set()
     for name in simulate.names():
         names["menu"].value = name
         told = names["answer"].value
-        assert html.escape(simulate.title(name)) in told and "nothing here was run" in told
+        assert names["fault_menu"].value == "", "another machine starts healthy"
+        assert html.escape(simulate.title(name)) in told and "exists only on paper" in told
         seen.add(told)
+        for fault in names["possible_faults"](name)[:: 1 if name == "rx7600" else 9]:
+            names["fault_menu"].value = fault
+            assert f"[{fault}]" in names["answer"].value, f"{name}, {fault}"
     assert len(seen) == len(simulate.names())
+
+
+def test_a_fault_that_the_machine_cannot_have_is_left_out() -> None:
+    names, shown = run(other_machine="no_gpu", other_fault="kfd-permission")
+    assert names["fault_menu"].value == "" and "[kfd-permission]" not in shown[0].data
+
+
+def test_the_doctor_speaks_of_this_machine_and_hears_a_symptom(
+    executed: tuple[dict[str, Any], list[Any]],
+) -> None:
+    names, _ = executed
+    codes = [finding.code for finding in names["heard"].findings]
+    assert "wrong-device-string" in codes
+    assert not names["here"].get("simulated")
 
 
 def test_the_closing_words_fit_this_machine(executed: tuple[dict[str, Any], list[Any]]) -> None:
@@ -76,7 +95,7 @@ def test_a_machine_with_a_fault_is_told_to_mend_it_first(monkeypatch: pytest.Mon
     made = simulate.snapshot("user_not_in_render_group")
     monkeypatch.setattr(devices, "snapshot", lambda: made)
     _, shown = run()
-    assert "Mend 'access' first" in shown[-1].data and "usermod" in shown[-1].data
+    assert "Mend this first: The process may not open /dev/kfd" in shown[-1].data and "usermod" in shown[-1].data
 
 
 def test_kernels_that_fail_do_not_stop_the_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
