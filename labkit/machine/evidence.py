@@ -186,16 +186,14 @@ class Evidence:
         found: dict[str, str] = {}
         for name in ("dmesg", "rocminfo", ""):
             text = self.said if name == "" else clean(self.texts.get(name, "")[:LARGEST_FILE])
-            for line in text.split("\n"):
-                if not dmesg.may_say_something(line[:LONGEST_LINE]):
-                    continue
+            for line in dmesg.suspicious(text):
                 if (
                     name != "dmesg"
                     and not dmesg.is_kernel_line(line)
                     and not re.search(r"\b(?:amdgpu|kfd|AMD-Vi)\b", line)
                 ):
                     continue
-                for code in dmesg.findings_of(line[:LONGEST_LINE]):
+                for code in dmesg.findings_of(line):
                     found.setdefault(code, line.strip()[:300])
         return found
 
@@ -477,9 +475,11 @@ def from_case(case: Mapping[str, Any]) -> Evidence:
         )  # fmt: skip
     nodes = {
         str(path): Node(
-            _yes(node.get("exists")),
-            *(_string(node.get(name)) for name in ("mode", "owner", "group")),
-            _yes(node.get("readable")),
+            exists=_yes(node.get("exists")),
+            mode=_string(node.get("mode")),
+            owner=_string(node.get("owner")),
+            group=_string(node.get("group")),
+            openable=_yes(node.get("readable")),
         )
         for path, node in _table(given.get("devices")).items()
         if isinstance(node, Mapping)
@@ -563,7 +563,9 @@ def from_snapshot(snapshot: Mapping[str, Any], symptom: str = "") -> Evidence:
         python=_python_of(snapshot),
         packages={str(name): str(version) for name, version in packages.items()} if packages is not None else None,
         container=container,
-        modules=tuple(name for name, state in (snapshot.get("modules") or {}).items() if state) if linux else None,
+        modules=tuple(name for name, state in (snapshot.get("modules") or {}).items() if state)
+        if linux and "modules" in snapshot
+        else None,
         adapters=adapters,
         bus_is_empty=(linux and not wsl and snapshot.get("pci") == [] and not snapshot.get("lspci"))
         or (
@@ -607,7 +609,7 @@ def _nodes(snapshot: Mapping[str, Any]) -> dict[str, Node]:
         if not isinstance(node, Mapping):
             continue
         nodes[path] = Node(True, _octal(node.get("mode")), node.get("owner"), node.get("group"), node.get("openable"))
-    if snapshot.get("system") == "Linux":
+    if snapshot.get("system") == "Linux" and "devices" in snapshot:
         nodes.setdefault("/dev/kfd", Node(exists=False, openable=False))
     return nodes
 

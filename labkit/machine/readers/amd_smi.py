@@ -37,11 +37,12 @@ def is_gpu_json(found: Any) -> bool:
     return bool(entries)
 
 
+WORDS = ("GPU", "gpu,", "AMDSMI", "TABLE:", "CPU:", "CORE:", "NIC:", "SWITCH:", "| 0000:", "|0000:", " | 00")
+
+
 def is_amd_smi(text: str) -> bool:
     """Whether the text holds a record of amd-smi."""
-    if not holds_any(
-        text, ("GPU", "gpu,", "AMDSMI", "TABLE:", "CPU:", "CORE:", "NIC:", "SWITCH:", "| 0000:", "|0000:", " | 00")
-    ):
+    if not holds_any(text, WORDS):
         return False
     numbered = False
     for line in lines(text):

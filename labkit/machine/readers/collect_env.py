@@ -23,10 +23,12 @@ _JOINED = re.compile(
 )
 
 
+WORDS = ("environment information", "used to build PyTorch", "PyTorch version", "collect_env.py")
+
+
 def is_collect_env(text: str) -> bool:
     """Whether the text holds a record of the report, or the report's own crash."""
-    words = ("environment information", "used to build PyTorch", "PyTorch version", "collect_env.py")
-    return holds_any(text, words) and any(begins(line) for line in lines(text))
+    return holds_any(text, WORDS) and any(begins(line) for line in lines(text))
 
 
 def begins(line: str) -> bool:

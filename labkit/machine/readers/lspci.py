@@ -14,6 +14,8 @@ DEVICE = re.compile(
 _GPU_CLASSES = ("VGA compatible controller", "3D controller", "Display controller", "Processing accelerators")
 # lspci -mm: the fields stand in quotes
 _QUOTED = re.compile(r'^(\W{0,4}(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*)" "([^"]*)" "([^"]*)".*$')
+# every line of lspci names a class of devices
+WORDS = ("controller", "ridge", "evice", "accelerator", "Bridge", "emory", "ignal", "peripheral", "Encryption")
 _ADDRESS = re.compile(r"[0-9a-f]:[0-9a-f]{2}\.[0-7]\s")
 _VENDOR = re.compile(r"Advanced Micro Devices, Inc\. \[AMD(?:/ATI)?\]|ATI Technologies Inc|\[AMD/ATI\]")
 _IDS = re.compile(r"\s*\[([0-9a-f]{4}:[0-9a-f]{4})\]")

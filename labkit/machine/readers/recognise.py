@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -18,8 +19,8 @@ from typing import Any
 from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, rocm_smi, rocminfo
 from labkit.machine.readers.text import clean, embedded_json, lines
 
-LARGEST = 512 << 20  # bytes that are read at most, packed or not
-LARGEST_TEXT = 256 << 20
+LARGEST = 160 << 20  # bytes that are read at most, packed or not
+LARGE = 4 << 20  # characters; no tool says more of a machine, so in longer texts the place is looked for first
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,16 @@ class Kind:
     is_there: Callable[[str], bool]
     begins: Callable[[str], bool]
     read: Callable[[str], dict[str, Any]]
+    words: tuple[str, ...]  # of which every such text has one, for texts too large to be read whole
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("rocminfo", rocminfo.is_rocminfo, rocminfo.begins, rocminfo.read),
-    Kind("collect-env", collect_env.is_collect_env, collect_env.begins, collect_env.read),
-    Kind("rocm-smi", rocm_smi.is_rocm_smi, rocm_smi.begins, rocm_smi.read),
-    Kind("amd-smi", amd_smi.is_amd_smi, amd_smi.begins, amd_smi.read),
-    Kind("lspci", lspci.is_lspci, lspci.begins, lspci.read),
-    Kind("dmesg", dmesg.is_dmesg, dmesg.begins, dmesg.read),
+    Kind("rocminfo", rocminfo.is_rocminfo, rocminfo.begins, rocminfo.read, rocminfo.WORDS),
+    Kind("collect-env", collect_env.is_collect_env, collect_env.begins, collect_env.read, collect_env.WORDS),
+    Kind("rocm-smi", rocm_smi.is_rocm_smi, rocm_smi.begins, rocm_smi.read, rocm_smi.WORDS),
+    Kind("amd-smi", amd_smi.is_amd_smi, amd_smi.begins, amd_smi.read, amd_smi.WORDS),
+    Kind("lspci", lspci.is_lspci, lspci.begins, lspci.read, lspci.WORDS),
+    Kind("dmesg", dmesg.is_dmesg, dmesg.begins, dmesg.read, ()),
 )
 
 
@@ -49,7 +51,9 @@ def unknown(reason: str) -> dict[str, Any]:
 
 def read_text(text: str) -> dict[str, Any]:
     """Facts of any text of a known kind, else ``{"kind": "unknown", "reason": …}``. Never raises."""
-    text = clean(text[:LARGEST_TEXT])
+    if len(text) > LARGE:
+        return _read_large(text)
+    text = clean(text)
     start = text.lstrip()[:2]
     if not start:
         return unknown("the text is empty")
@@ -70,6 +74,30 @@ def read_text(text: str) -> dict[str, Any]:
             if first is not None:
                 return first.read(text)
     return present[0].read(text)
+
+
+def _read_large(text: str) -> dict[str, Any]:
+    """A long log or noise: each reader gets the part that begins where one of its words first stands."""
+    if re.match(r"\s*[\[{]\s*[\"\[{]", text):
+        return unknown("JSON of this size is no report of a machine")
+    present: list[tuple[int, Kind, str]] = []
+    for kind in KINDS:
+        if kind.words:
+            first = min((at for word in kind.words if (at := text.find(word)) >= 0), default=-1)
+            if first < 0:
+                continue
+            start = text.rfind("\n", 0, first) + 1
+            part = clean(text[start : start + LARGE])
+        else:
+            start, part = 0, clean("\n".join([text[: LARGE // 8], *dmesg.suspicious(text)]))
+        if not kind.is_there(part):
+            continue
+        offset = next((i for i, line in enumerate(lines(part)) if kind.begins(line)), 0)
+        present.append((start + offset, kind, part))
+    if not present:
+        return unknown("no record of a tool that labkit reads was found in this text")
+    _, kind, part = min(present, key=lambda entry: entry[0])
+    return kind.read(part)
 
 
 def read_bytes(content: bytes) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def begins(line: str) -> bool:
     )
 
 
-_WORDS = (
+WORDS = (
     "anagement Interface",
     "ANAGEMENT INTERFACE",
     "SMI Log",
@@ -44,7 +44,7 @@ _WORDS = (
 
 def is_rocm_smi(text: str) -> bool:
     """Whether the text holds a record of rocm-smi."""
-    return holds_any(text, _WORDS) and any(begins(line) for line in lines(text))
+    return holds_any(text, WORDS) and any(begins(line) for line in lines(text))
 
 
 def is_card_json(found: Any) -> bool:

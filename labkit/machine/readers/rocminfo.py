@@ -27,7 +27,7 @@ _AGENT_KEYS = {
     "Wavefront Size", "Max Waves Per CU", "Pool Info", "ISA Info",
 }  # fmt: skip
 
-_WORDS = ("loaded", "/dev/kfd", "hsa api", "unsupported GPU", "WSL environment", "HSA System", "Agent ", *_AGENT_KEYS)
+WORDS = ("loaded", "/dev/kfd", "hsa api", "unsupported GPU", "WSL environment", "HSA System", "Agent ", *_AGENT_KEYS)
 
 
 def begins(line: str) -> bool:
@@ -42,7 +42,7 @@ def begins(line: str) -> bool:
 
 def is_rocminfo(text: str) -> bool:
     """Whether the text holds any record of rocminfo, a middle piece without headings included."""
-    if not holds_any(text, _WORDS):
+    if not holds_any(text, WORDS):
         return False
     keys = set()
     for line in lines(text):
