@@ -50,6 +50,8 @@ def no_amd_gpu(e: Evidence) -> Match | None:
         return None
     if e.sees_gpu:  # another vendor's device answers
         return None
+    if (e.rocminfo or {}).get("problem") in ("kfd-permission", "kfd-open-refused", "kfd-unsupported-device"):
+        return None  # there is a /dev/kfd, so the driver has a GPU
     return Match(
         seen("no AMD display device on the PCI bus", e.quote(r"VGA compatible|3D controller|Display controller", "lspci", ""), e.quote(r"vendor: |product: ", "")),
         (

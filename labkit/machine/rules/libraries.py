@@ -132,14 +132,23 @@ def import_hang(e: Evidence) -> Match | None:
         r"import torch\b.*(?:hang|never|stuck|freez|does not return|no prompt|forever)|(?:hang|stuck|freez)\w*.*\bimport(?:ing)? torch|torch.*import.*(?:hangs|never returns)",
         "",
     )
-    if not line:
+    stopped = e.quote(r"import torch was stopped after \d+", "")  # the snapshot's own words: it may just be slow
+    if not line and not stopped:
         return None
     return Match(
-        (line,),
+        seen(line or stopped),
         (
+            *(
+                ()
+                if line
+                else (
+                    "First see whether it is only slow: time python -c 'import torch'   # a cold or shared disk can take minutes",
+                )
+            ),
             "Install libnuma (Debian, Ubuntu: sudo apt install libnuma1 numactl; Fedora: sudo dnf install numactl-libs), or take a newer wheel.",
         ),
         ('timeout 60 python -c "import torch; print(torch.__version__)"',),
+        likely=not line,
     )
 
 

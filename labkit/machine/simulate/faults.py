@@ -655,7 +655,7 @@ def _library_mismatch(box: Box) -> None:
 
 @fault("import-hang", native, breaks=NO_IMPORT, claims="torch")
 def _import_hang(box: Box) -> None:
-    box.torch.error = "import torch was stopped after 17 s: it never came back"
+    box.torch.error = "import torch was stopped after 17 s (no answer within 17 s)"
     box.say("$ python -c 'import torch'", "import torch hangs, there is no prompt after half an hour")
 
 
