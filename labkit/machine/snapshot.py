@@ -172,7 +172,8 @@ def collect(
     journal = tools.pop("journal", None)
     if journal and "amdgpu" not in tools.get("dmesg", ""):  # dmesg may be closed to this user
         tools["dmesg"] = journal
-    said = results.get("torch") or {"torch": {}, "packages": None}
+    said = dict(results.get("torch") or {"torch": {}, "packages": None})
+    problems += [said.pop("problem")] if "problem" in said else []
     snapshot |= {
         **results.get("places", {}), "tools": tools, **said, "tensorflow": results.get("tensorflow"),
         "collected": {"day": time.strftime("%Y-%m-%d", time.gmtime()), "seconds": round(time.monotonic() - start, 1)},

@@ -43,7 +43,8 @@ def tree(root: Path) -> Place:
             "etc/group": "root:x:0:\nvideo:x:44:someone\nrender:x:992:someone\n",
             "sys/module/amdgpu/initstate": "live\n",
             "sys/class/kfd/kfd/topology/nodes/0/properties": "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\n",
-            "sys/class/kfd/kfd/topology/nodes/1/properties": "cpu_cores_count 0\nsimd_count 192\ngfx_target_version 110000\nvendor_id 4098\ndevice_id 29772\n",
+            "sys/class/kfd/kfd/topology/nodes/1/properties": "cpu_cores_count 0\nsimd_count 192\n"
+            "gfx_target_version 110000\nvendor_id 4098\ndevice_id 29772\n",
             "sys/bus/pci/devices/0000_03_00.0/class": "0x030000\n",
             "sys/bus/pci/devices/0000_03_00.0/vendor": "0x1002\n",
             "sys/bus/pci/devices/0000_03_00.0/device": "0x744c\n",

@@ -138,6 +138,8 @@ def test_what_tools_print_is_kept_also_where_they_fail(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "sys/bus/pci/drivers/amdgpu").mkdir(parents=True)
+    (tmp_path / card / "driver").symlink_to(tmp_path / "sys/bus/pci/drivers/amdgpu")
     place = elsewhere(tmp_path, find=lambda name: str(tmp_path / name) if name == "rocminfo" else None)
     found = collect(place=place)
     assert "Permission denied" in found["tools"]["rocminfo"]

@@ -20,7 +20,7 @@ def command(python: str, probe: Any) -> list[str]:
 
 
 def torch(python: str, run: Callable[[Sequence[str], float], Answer], timeout_s: float) -> dict[str, Any]:
-    """``{"torch": entry, "packages": {…} or None}`` of an interpreter, as the snapshot keeps them."""
+    """``{"torch": entry, "packages": {…} or None}`` of an interpreter, as the snapshot keeps them; else also a ``problem``."""
     return read_torch(run(command(python, torch_probe), timeout_s), timeout_s)
 
 
@@ -57,7 +57,7 @@ def read_torch(answer: Answer, timeout_s: float) -> dict[str, Any]:
     unfinished = not said.get("done")
     how = _ending(answer, timeout_s)
     if not said:
-        return {"torch": {"error": None, "printed": printed, "not_asked": f"the interpreter {how}"}, "packages": None}
+        return {"torch": {}, "packages": None, "problem": f"torch was not asked: the interpreter {how}"}
     if not entry:
         # Of a torch that cannot be imported the version's tag still tells the build; without a tag it would mislead.
         installed = (packages or {}).get("torch")
