@@ -128,7 +128,9 @@ def read(text: str) -> dict[str, Any]:
     elif driver == "not-loaded":
         problem = "driver-not-loaded"
     elif open_error is not None:
-        problem = _OPEN_CODES.get(open_error.rstrip("."), "kfd-open-refused")
+        problem = next(
+            (code for words, code in _OPEN_CODES.items() if open_error.startswith(words)), "kfd-open-refused"
+        )
     found = [facts for agent in agents if (facts := agent.facts())]
     if problem is None and api_failure:
         problem = "hsa-init-failed"

@@ -171,7 +171,7 @@ def kfd_open_refused(e: Evidence) -> Match | None:
         "rocminfo",
         "",
     )
-    if _problem(e) != "kfd-open-refused" and not line:
+    if not e.has_kfd or (_problem(e) != "kfd-open-refused" and not line):
         return None
     return Match(
         seen(line, _describe("/dev/kfd", e.node("/dev/kfd"))),

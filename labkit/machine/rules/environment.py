@@ -220,9 +220,16 @@ def igpu_shadows_dgpu(e: Evidence) -> Match | None:
     if facts and len(facts.gcn_arch_names) == 1 and not is_integrated(facts.gcn_arch_names[0]):
         return None  # torch sees the card alone already
     wrong = e.quote(
-        r"integrated|iGPU|AMD Radeon(?:\(TM\))? Graphics|Radeon Graphics|uses? the wrong (?:GPU|device)", ""
+        r"(?:\biGPU\b|integrated (?:GPU|graphics)|wrong (?:GPU|card|device)).*(?:instead|picks?|pick(?:s|ed) up|uses?|used|runs?|slow|memory|wrong)|"
+        r"(?:picks?|uses?|used|runs? on).*(?:\biGPU\b|integrated|wrong (?:GPU|card|device))|"
+        r"(?:cuda:0|get_device_name\(0\)|device 0)\b.*Radeon(?:\(TM\))? Graphics",
+        "",
     )
-    trouble = e.fails or wrong
+    trouble = wrong or e.quote(
+        r"HIP error|hipError[A-Z]|HSA_STATUS_ERROR|core dumped|Segmentation fault|GPU Hang|rocBLAS error|MIOpen\(HIP\): Error|"
+        r"miopenStatus|NoBinaryForGpu|Unable to find code object|shared object initialization|\bhangs?\b.*GPU|GPU.*\b(?:hangs?|crash)",
+        "",
+    )
     loading = e.quote(r"shared object initialization failed|NoBinaryForGpu|Unable to find code object", "")
     if not trouble or hidden or (not loading and e.kernel_log.keys() & {"mes-firmware-hang", "ras-errors"}):
         return None
