@@ -11,7 +11,9 @@ from labkit.machine.simulate.pairs import excluded, explained_by, pairs
 
 
 def found(name: str, *faults: str) -> list[str]:
-    return [finding.code for finding in doctor.diagnose(evidence.from_snapshot(simulate.snapshot(name, faults))).findings]
+    return [
+        finding.code for finding in doctor.diagnose(evidence.from_snapshot(simulate.snapshot(name, faults))).findings
+    ]
 
 
 def gravity(code: str) -> int:
@@ -39,7 +41,9 @@ def test_a_single_fault_brings_hardly_anything_else_along() -> None:
     also = {}
     for name in simulate.healthy():
         for fault in simulate.faults(name):
-            extra = [code for code in found(name, fault) if code not in (fault, "ok") and codes()[code].severity == "blocks"]
+            extra = [
+                code for code in found(name, fault) if code not in (fault, "ok") and codes()[code].severity == "blocks"
+            ]
             if extra:
                 also[name, fault] = extra
     assert not also
@@ -74,7 +78,11 @@ def test_of_two_faults_both_are_named_and_the_blocking_one_first(part: int) -> N
         one, other = pair
         expected = {code for code, beside in ((one, other), (other, one)) if code not in explained_by(FAULTS[beside])}
         first = next((code for code in got if code != "ok"), "")
-        if not expected <= set(got) or first not in pair or (expected and gravity(first) != min(map(gravity, expected))):
+        if (
+            not expected <= set(got)
+            or first not in pair
+            or (expected and gravity(first) != min(map(gravity, expected)))
+        ):
             wrong[pair] = got
     assert not wrong
 
@@ -82,7 +90,10 @@ def test_of_two_faults_both_are_named_and_the_blocking_one_first(part: int) -> N
 def test_the_pairs_are_many_and_every_exclusion_says_why() -> None:
     assert len(all_pairs()) > 1200
     assert "driver" in excluded("driver-not-loaded", "nomodeset")
-    assert "never" not in excluded("wrong-wheel-cpu", "kfd-permission") and excluded("wrong-wheel-cpu", "kfd-permission") == ""
+    assert (
+        "never" not in excluded("wrong-wheel-cpu", "kfd-permission")
+        and excluded("wrong-wheel-cpu", "kfd-permission") == ""
+    )
     assert "'build'" in excluded("wrong-wheel-cpu", "oom-real") or "'sees'" in excluded("wrong-wheel-cpu", "oom-real")
 
 
