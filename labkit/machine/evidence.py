@@ -105,6 +105,7 @@ class Evidence:
     packages: Mapping[str, str] | None = None
     container: bool | None = None
     modules: tuple[str, ...] | None = None
+    groups_on_file: tuple[str, ...] = ()  # of this user in /etc/group; a running session may not have them yet
     adapters: tuple[str, ...] = ()  # Windows' display adapters, by name
     bus_is_empty: bool = False  # the bus was looked at, and no display device of any maker is on it
 
@@ -556,6 +557,7 @@ def from_snapshot(snapshot: Mapping[str, Any], symptom: str = "") -> Evidence:
         torch=torch,
         env={str(name): str(content) for name, content in (snapshot.get("environment") or {}).items()},
         groups=None if windows else tuple(str(name) for name in snapshot.get("groups") or ()),
+        groups_on_file=tuple(str(name) for name in snapshot.get("groups_on_file") or ()),
         nodes=_nodes(snapshot),
         topology=kfd_texts or None,
         os_release=_pretty_name(snapshot.get("os_release")),

@@ -359,7 +359,7 @@ def _device(here: Place, absolute: str) -> dict[str, Any] | None:
     path = here.path(absolute)
     try:
         status = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return {"owner": None, "group": None, "mode": None, "openable": False, "error": error.strerror or str(error)}

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from labkit.catalog.findings import SEVERITIES, codes
+from labkit.devices.cards import card
+from labkit.devices.simulate import torch_of
+from labkit.devices.stack import layers
 from labkit.machine import doctor, evidence, simulate
+from labkit.machine.checks import checks
+from labkit.machine.facts import machine
 from labkit.machine.simulate.faults import FAULTS
 from labkit.machine.simulate.pairs import excluded, explained_by, pairs
 
@@ -58,6 +63,14 @@ def test_every_rule_is_reached_by_a_simulated_machine_or_named_here() -> None:
     """Some codes have a second rule for evidence that no fault of the simulation gives."""
     second = {code for code, count in doctor.rule_codes().items() if count > 1}
     assert second <= {"torch-missing"}, "reach it in a test of its own, then name it here"
+
+
+@pytest.mark.parametrize("name", simulate.healthy())
+def test_whoever_else_looks_at_a_broken_machine_has_an_answer_too(name: str) -> None:
+    for fault in simulate.faults(name):
+        snapshot = simulate.snapshot(name, (fault,))
+        assert checks(snapshot) and layers(snapshot), fault
+        assert "simulated" in str(card(torch_of(snapshot), machine=machine(snapshot), simulated=name)).lower(), fault
 
 
 def all_pairs() -> dict[tuple[str, str], list[str]]:

@@ -115,6 +115,20 @@ def test_where_every_tool_and_the_interpreter_hang_the_time_is_kept(tmp_path: Pa
     doctor.diagnose(evidence.from_snapshot(found))
 
 
+def test_where_even_files_hang_there_is_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening /dev/kfd of a driver that hangs does not return."""
+    from labkit.machine import snapshot
+
+    real = snapshot._devices
+    monkeypatch.setattr(snapshot, "_devices", lambda here: time.sleep(60) if here.root == tmp_path else real(here))
+    start = time.monotonic()
+    found = collect(place=elsewhere(tmp_path, find=lambda name: None), within_s=1.0)
+    assert (
+        time.monotonic() - start < 15 and found["devices"] == {} and "files: no answer within 1 s" in found["problems"]
+    )
+    doctor.diagnose(evidence.from_snapshot(found))
+
+
 @POSIX
 def test_the_limits_add_up_to_less_than_twenty_seconds() -> None:
     from labkit.machine import snapshot
@@ -145,6 +159,18 @@ def test_what_tools_print_is_kept_also_where_they_fail(tmp_path: Path) -> None:
     assert "Permission denied" in found["tools"]["rocminfo"]
     codes = [finding.code for finding in doctor.diagnose(evidence.from_snapshot(found)).findings]
     assert codes[0] == "kfd-permission"
+
+
+def test_somebody_who_joined_the_group_today_is_told_to_log_in_again() -> None:
+    closed = {"mode": "crw-rw----", "owner": "root", "group": "render", "openable": False, "error": "Permission denied"}
+    snapshot = {"labkit_snapshot": 1, "system": "Linux", "modules": {"amdgpu": "live"}, "devices": {"/dev/kfd": closed},
+                "groups": ["me"], "groups_on_file": ["render"]}  # fmt: skip
+    first = doctor.diagnose(evidence.from_snapshot(snapshot)).findings[0]
+    assert (
+        first.code == "kfd-permission"
+        and "log out and in again" in first.fix[0]
+        and "usermod" not in " ".join(first.fix)
+    )
 
 
 def test_files_of_the_kernel_and_of_the_distribution_are_read(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def selinux_denied(e: Evidence) -> Match | None:
     if not line and not confined:
         return None
     return Match(
-        seen(line or confined, e.quote(r"^\W*Enforcing$", "")),
+        seen(line or confined, e.quote(r"^\W*Enforcing$", "", "getenforce")),
         (
             "On the host: sudo setsebool -P container_use_devices=true",
             "Or for one container: --security-opt label=disable",
@@ -273,6 +273,11 @@ def _permission_steps(e: Evidence, group: str) -> tuple[str, ...]:
         return (
             "You cannot mend this yourself. Text for the administrator: 'On this node /dev/kfd and /dev/dri/renderD* belong to group "
             f"{group}, and the job's user is not in it. Please add GPU users to {group} (render), or set up the device cgroup of the scheduler.'",
+        )
+    if group in e.groups_on_file and group not in (e.groups or ()):
+        return (
+            f"You are in the group {group} already (/etc/group), but this session began before that: log out and in again, or restart.",
+            "A new terminal is not enough; a desktop or tmux that runs on keeps the old groups.",
         )
     names = "render,video" if group == "render" else f"{group},render,video" if not group.isdigit() else "render,video"
     return (
