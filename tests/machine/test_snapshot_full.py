@@ -12,12 +12,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labkit.machine import doctor, evidence, facts
+from labkit.machine import doctor, evidence, facts, redact
 from labkit.machine.probes import commands, interpreter, places, tools, torch_probe
 from labkit.machine.probes.commands import Answer, ask, together
 from labkit.machine.snapshot import Place, collect
@@ -219,27 +220,50 @@ def test_the_journal_stands_in_where_the_log_is_closed(tmp_path: Path) -> None:
     assert "Fatal error" in found["tools"]["dmesg"] and "journal" not in found["tools"]
 
 
-def test_nothing_is_sent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Watched:
+    """One full collection on this machine, under watch."""
+
+    snapshot: dict[str, Any]
+    connections: str
+    written: list[Path]
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Watched:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("a socket was opened")
 
-    marker = tmp_path / "connected"
-    (tmp_path / "sitecustomize.py").write_text(
+    folder, home = tmp_path_factory.mktemp("watch"), tmp_path_factory.mktemp("home")
+    marker = folder / "connected"
+    (folder / "sitecustomize.py").write_text(
         "import sys\ndef watch(event, args):\n    if event in ('socket.connect', 'socket.sendto', 'socket.getaddrinfo'):\n"
         f"        open({str(marker)!r}, 'a').write(event + repr(args))\nsys.addaudithook(watch)\n", encoding="utf-8")  # fmt: skip
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(socket, "socket", refuse)
-    monkeypatch.setattr(socket, "create_connection", refuse)
-    from labkit.machine import redact
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        patch.setenv("HOME", str(home))
+        patch.setattr(socket, "socket", refuse)
+        patch.setattr(socket, "create_connection", refuse)
+        found = collect()
+        redact.redact(found)
+    connections = marker.read_text(encoding="utf-8") if marker.exists() else ""
+    return Watched(found, connections, list(home.rglob("*")))
 
-    redact.redact(collect())
-    assert not marker.exists(), marker.read_text(encoding="utf-8")
+
+def test_nothing_is_sent(watched: Watched) -> None:
+    assert watched.connections == ""
 
 
-def test_collecting_writes_nothing_into_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    collect()
-    assert list(tmp_path.rglob("*")) == []
+def test_collecting_writes_nothing_into_the_home_folder(watched: Watched) -> None:
+    assert watched.written == []
+
+
+def test_this_machine_in_full(watched: Watched) -> None:
+    found = watched.snapshot
+    assert json.loads(json.dumps(found)) == found and found["collected"]["seconds"] < 60
+    facts.machine(found)
+    doctor.diagnose(evidence.from_snapshot(found))
+    assert len(json.dumps(found)) < commands.TEXT_LIMIT * 40
 
 
 # ------------------------------------------------------------------------------------------------------------------ torch
@@ -379,11 +403,3 @@ def test_file_systems_are_found_by_the_longest_mount_point() -> None:
 def test_a_quick_snapshot_stays_quick_and_small() -> None:
     found = collect(quick=True)
     assert "torch" not in found and "tools" not in found and json.loads(json.dumps(found)) == found
-
-
-def test_this_machine_in_full() -> None:
-    found = collect()
-    assert json.loads(json.dumps(found)) == found and found["collected"]["seconds"] < 60
-    facts.machine(found)
-    doctor.diagnose(evidence.from_snapshot(found))
-    assert len(json.dumps(found)) < commands.TEXT_LIMIT * 40
