@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from labkit.catalog.findings import SEVERITIES, codes
@@ -63,6 +65,26 @@ def test_every_rule_is_reached_by_a_simulated_machine_or_named_here() -> None:
     """Some codes have a second rule for evidence that no fault of the simulation gives."""
     second = {code for code, count in doctor.rule_codes().items() if count > 1}
     assert second <= {"torch-missing"}, "reach it in a test of its own, then name it here"
+
+
+@pytest.mark.parametrize("name", simulate.healthy())
+def test_no_forbidden_or_foreign_advice_on_any_machine(name: str) -> None:
+    wrong = []
+    for fault in simulate.faults(name):
+        snapshot = simulate.snapshot(name, (fault,))
+        for finding in doctor.diagnose(evidence.from_snapshot(snapshot)).findings:
+            for step in (*finding.fix, *finding.verify):
+                bad = re.search(
+                    r"chmod (?:a\+rw|[0-7]?666)|sudo (?:python3? -m )?pip|nvidia-driver|\b(?:export|set -gx) HSA_OVERRIDE_GFX_VERSION",
+                    step,
+                )
+                foreign = snapshot["system"] == "Windows" and re.search(
+                    r"\bsudo |\bexport |\bapt |~/|/dev/kfd|\bunset [A-Z]|\bgrep\b|dmesg|\$USER", step
+                )
+                useless = snapshot["container"] and re.search(r"\busermod\b", step)
+                if bad or foreign or useless:
+                    wrong.append((fault, finding.code, step))
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", simulate.healthy())

@@ -58,6 +58,13 @@ def seen(*lines: str | None) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
+def setting(e: Evidence, name: str, content: str) -> str:
+    """How a variable is handed to a program in this system's shell."""
+    if e.is_windows:
+        return f'$env:{name}="{content}"   ({name}={content})'
+    return f"export {name}={content}"
+
+
 # Seen from torch, every one of these is 'no GPU'. Whatever blocks the device on the way explains them.
 NO_GPU = ("hip-no-device", "no-gpu-agent", "hsa-init-failed")
 # Only torch says this one: what is wrong with torch explains it, and not what rocminfo says.

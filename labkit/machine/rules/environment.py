@@ -6,7 +6,7 @@ import re
 
 from labkit.catalog.gfx import target
 from labkit.machine.evidence import Evidence, is_integrated
-from labkit.machine.rules import NO_GPU, Match, rule, seen
+from labkit.machine.rules import NO_GPU, Match, rule, seen, setting
 from labkit.machine.rules.install import WORKS, commands
 
 _VISIBILITY = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
@@ -306,8 +306,13 @@ def alloc_conf_conflict(e: Evidence) -> Match | None:
     return Match(
         tuple(f"{name}={content}" for name, content in confs.items()),
         (
-            "Keep one variable with one option: export PYTORCH_ALLOC_CONF=expandable_segments:True (ROCm 7 and newer; before it leave the option away)",
-            *(f"unset {name}" for name in confs if name != "PYTORCH_ALLOC_CONF"),
+            f"Keep one variable with one option: {setting(e, 'PYTORCH_ALLOC_CONF', 'expandable_segments:True')} "
+            "(ROCm 7 and newer; before it leave the option away)",
+            *(
+                f"Remove-Item Env:{name}" if e.is_windows else f"unset {name}"
+                for name in confs
+                if name != "PYTORCH_ALLOC_CONF"
+            ),
         ),
-        ("env | grep ALLOC_CONF   # one line",),
+        ("dir env:*ALLOC_CONF   # one line" if e.is_windows else "env | grep ALLOC_CONF   # one line",),
     )

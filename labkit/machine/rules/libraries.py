@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from labkit.machine.evidence import Evidence
-from labkit.machine.rules import NOT_SEEN, Match, rule, seen
+from labkit.machine.rules import NOT_SEEN, Match, rule, seen, setting
 from labkit.machine.rules.install import WORKS, commands
 
 # ROCm's libraries, as far as torch loads them
@@ -194,6 +194,16 @@ def miopen_cache_unwritable(e: Evidence) -> Match | None:
         r"MIOpen.*(?:Unable to create a directory|Permission denied|Read-only file system|cannot create)|(?:Unable to create a directory|Permission denied).*miopen", "")  # fmt: skip
     if not line:
         return None
+    if e.is_windows:
+        return Match(
+            (line,),
+            (
+                "Give MIOpen folders of your own on a local disk:",
+                setting(e, "MIOPEN_USER_DB_PATH", "C:\\miopen\\db"),
+                setting(e, "MIOPEN_CUSTOM_CACHE_DIR", "C:\\miopen\\cache"),
+            ),
+            ("Run the first convolution again: no line of MIOpen.",),
+        )
     return Match(
         (line,),
         (
@@ -270,7 +280,12 @@ def miopen_warmup(e: Evidence) -> Match | None:
             "The first run of each shape searches and compiles kernels. export MIOPEN_FIND_MODE=FAST"
             if not e.is_windows
             else 'The first run of each shape searches and compiles kernels. $env:MIOPEN_FIND_MODE="FAST" (MIOPEN_FIND_MODE=FAST)',
-            "Keep shapes fixed (pad, drop_last=True), warm up before you measure, and keep ~/.cache/miopen and ~/.config/miopen between runs (in a container: a volume).",
+            "Keep shapes fixed (pad, drop_last=True), and warm up before you measure."
+            + (
+                ""
+                if e.is_windows
+                else " Keep ~/.cache/miopen and ~/.config/miopen between runs (in a container: a volume)."
+            ),
         ),
         ("Time the second call of a shape, not the first: labkit.benchmark warms up by itself.",),
         likely=not numbers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from labkit.machine.evidence import Evidence, is_integrated
-from labkit.machine.rules import Match, rule, seen
+from labkit.machine.rules import Match, rule, seen, setting
 
 _UNIT = {
     "bytes": 1,
@@ -127,11 +127,17 @@ def oom_not_capacity(e: Evidence) -> Match | None:
         ("This process allows itself only a part: remove torch.cuda.set_per_process_memory_fraction(…), or raise it.",)
         if fraction
         else (
+            "It is not the capacity. Look for torch.cuda.set_per_process_memory_fraction in the program, and take fewer and larger allocations:",
+            setting(e, "PYTORCH_ALLOC_CONF", "expandable_segments:True") + "   # ROCm 7 and newer",
+        )
+        if e.is_windows
+        else (
             "It is not the capacity: the process has too many memory mappings. sudo sysctl -w vm.max_map_count=1048576 (to keep it: a file in /etc/sysctl.d)",
             "PYTORCH_ALLOC_CONF=expandable_segments:True needs fewer mappings (ROCm 7 and newer). If a limit was set in the program: torch.cuda.set_per_process_memory_fraction.",
         )
     )
-    return Match(seen(line, count), steps, ("sysctl vm.max_map_count",))
+    check = 'python -c "import torch; print(torch.cuda.mem_get_info())"' if e.is_windows else "sysctl vm.max_map_count"
+    return Match(seen(line, count), steps, (check,))
 
 
 @rule("oom-fragmentation", explains=("oom-real",))
@@ -148,7 +154,7 @@ def oom_fragmentation(e: Evidence) -> Match | None:
         )
     else:
         steps = (
-            "export PYTORCH_ALLOC_CONF=expandable_segments:True   # before Python starts; ROCm 7 and newer",
+            f"{setting(e, 'PYTORCH_ALLOC_CONF', 'expandable_segments:True')}   # before Python starts; ROCm 7 and newer",
             "Shapes that change with every batch make the pieces: pad to a few lengths.",
         )
     return Match(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from labkit.machine.evidence import Evidence
-from labkit.machine.rules import Match, rule, seen
+from labkit.machine.rules import Match, rule, seen, setting
 
 _FLOAT = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _NAN = r"\bnan\b"
@@ -36,7 +36,9 @@ def hipblaslt_wrong_results(e: Evidence) -> Match | None:
             switched,
             f"differences seen: {', '.join(f'{value:g}' for value in values[:4])}" if values else None,
         ),
-        ("export TORCH_BLAS_PREFER_HIPBLASLT=0   # until a release in which GPU and CPU agree; then update",),
+        (
+            f"{setting(e, 'TORCH_BLAS_PREFER_HIPBLASLT', '0')}   # until a release in which GPU and CPU agree; then update",
+        ),
         ('python -c "import torch; a=torch.randn(2048,2048); print((a.cuda()@a.cuda()).cpu().sub(a@a).abs().max())"',),
     )
 
@@ -128,7 +130,7 @@ def perf_below_reference(e: Evidence) -> Match | None:
     return Match(
         seen(line, e.quote(r"rocm\d|slower|expected|instead", "")),
         (
-            "Try the other BLAS back end: export TORCH_BLAS_PREFER_HIPBLASLT=0, and compare in one run.",
+            f"Try the other BLAS back end: {setting(e, 'TORCH_BLAS_PREFER_HIPBLASLT', '0')}; compare both in one run.",
             "Then TunableOp (PYTORCH_TUNABLEOP_ENABLED=1; its first run is slow), or another release.",
         ),
         ("python -m labkit describe, and the GEMM of lesson 03 before and after.",),

@@ -112,7 +112,7 @@ def no_wheel_for_platform(e: Evidence) -> Match | None:
     return Match(
         (wrong_tag,),
         ("This index has wheels for another system. Use an index with wheels for this one:", *commands(e)),
-        ("python -m pip debug --verbose | grep -i compatible   # the tags that this Python accepts",),
+        ("python -m pip debug --verbose   # under 'Compatible tags': what this Python accepts",),
     )
 
 
