@@ -221,7 +221,7 @@ def igpu_shadows_dgpu(e: Evidence) -> Match | None:
         return None  # torch sees the card alone already
     wrong = e.quote(
         r"(?:\biGPU\b|integrated (?:GPU|graphics)|wrong (?:GPU|card|device)).*(?:instead|picks?|pick(?:s|ed) up|uses?|used|runs?|slow|memory|wrong)|"
-        r"(?:picks?|uses?|used|runs? on).*(?:\biGPU\b|integrated|wrong (?:GPU|card|device))|"
+        r"(?:picks?|uses?|used|(?:runs?|trains?|works?|computes?|ends? up) on).*(?:\biGPU\b|integrated|wrong (?:GPU|card|device))|"
         r"(?:cuda:0|get_device_name\(0\)|device 0)\b.*Radeon(?:\(TM\))? Graphics",
         "",
     )

@@ -252,7 +252,7 @@ def miopen_warmup(e: Evidence) -> Match | None:
     series = [_seconds(number, unit) for number, unit in
               re.findall(r"^\W*(?:request|step|iter\w*|batch|epoch|run|call|image|pass)\W*\d+\b[^\n]*?(\d+(?:\.\d+)?)\s*(ms|min\w*|s(?:ec\w*)?)\b", e.said, re.M | re.I)]  # fmt: skip
     told = re.search(
-        r"\bfirst\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b[^\n]*?\b(?:others?|later|next|second|following|rest|then|after\w*|subsequent)\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b",
+        r"\bfirst\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b[^\n]*?\b(?:others?|later|next|second|following|rest|then|after\w*|subsequent|further|again)\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b",
         e.said, re.I,
     )  # fmt: skip
     if told:
@@ -265,7 +265,7 @@ def miopen_warmup(e: Evidence) -> Match | None:
         "",
     )
     later = e.match(
-        r"(?:after(?:wards| that)|then|later|second|next|following|same shape)[^\n]*(?:fast|normal|fine|ms\b|\d ?s\b|it/s|quick)"
+        r"(?:after(?:wards| that)|then|later|second|next|following|further|same shape|seen before|known)[^\n]*(?:fast|normal|fine|ms\b|\d ?s\b|it/s|quick|at once|immediately|instant)"
     )
     if not numbers and not (words and later):
         return None

@@ -71,7 +71,9 @@ def numerics_suspect(e: Evidence) -> Match | None:
     if not huge and not (
         nan
         and with_float32
-        and e.match(r"all\W*nan|same|also|too|still|every|alike|whatever|regardless|any dtype|both")
+        and e.match(
+            r"all\W*nan|\ball (?:give|are|return|of)|same|also|too|still|every|alike|whatever|regardless|any dtype|both"
+        )
     ):
         return None
     return Match(
@@ -115,7 +117,7 @@ def perf_below_reference(e: Evidence) -> Match | None:
         r"slower|below|instead of|expected|reference|should be|half of|regress|used to|was \d|than (?:with|before)|only \d"
     )
     others = e.match(
-        rf"(?:table|others?|friend|review\w*|spec\w*|everyone)\b[^\n]{{0,40}}?\b(?:says?|reports?|gets?|has|have|lists?|reach\w*)\W+{_FLOAT}"
+        rf"(?:table|others?|friend|review\w*|spec\w*|everyone|published|figures?)\b[^\n]{{0,40}}?\b(?:says?|reports?|gets?|has|have|lists?|reach\w*|is|are)\W+{_FLOAT}"
     )
     if others and rates:
         if min(rates) > 0.6 * float(others.group(1)):

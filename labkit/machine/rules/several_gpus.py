@@ -121,7 +121,7 @@ def rccl_crash(e: Evidence) -> Match | None:
 
 @rule("numa-balancing")
 def numa_balancing(e: Evidence) -> Match | None:
-    line = e.quote(r"numa_balancing\s*[=:]\s*[1-9]|NUMA auto balancing enabled", "", "sysctl")
+    line = e.quote(r"numa_balancing\s*(?:[=:]|is|->)\s*[1-9]|NUMA auto balancing enabled", "", "sysctl")
     if not line and e.match(r"numa_balancing[ \t]*\n\s*[1-9]\b"):
         line = "kernel.numa_balancing is not 0"
     if not line or not _several(e):
