@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command("setup", "Set everything up and stop.", needs="course", parents=[setup_options])
     command("list", "List the lessons.", needs="")
-    command("describe", "Show this machine's card: device, torch build, kernels, precision.", needs="course")
+    command("describe", "Show this machine's card: device, torch build, kernels, precision. Installs nothing.")
 
     fmt = command("format", "Check or restore the canonical form of the committed notebooks.", needs="course")
     how = fmt.add_mutually_exclusive_group()
@@ -220,8 +220,13 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _describe(options: argparse.Namespace) -> int:
-    from labkit import devices
+    from labkit import devices, setup
+    from labkit.setup import environment
 
+    with contextlib.suppress(LabkitError):
+        place = environment.locate(ROOT, os.environ)
+        if place.has_python and not environment.is_inside(place):
+            return setup.run_inside(place, ["describe"])
     print(devices.describe())
     return 0
 

@@ -238,7 +238,7 @@ def look(place: Environment, dependencies: Sequence[str]) -> Inventory | None:
 
 def collect() -> Machine:
     """This machine, as far as it can be known before anything is installed."""
-    return facts.machine(snapshot.collect())
+    return facts.machine(snapshot.collect(quick=True))
 
 
 def read_record(place: Environment) -> dict[str, Any]:
