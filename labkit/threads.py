@@ -22,13 +22,17 @@ WORTH_IT = 0.9
 
 _BLOCK_S = 4e-3  # steps are timed in blocks at least this long: longer than one turn of a neighbour at the core
 _FEWEST_ROUNDS = 2
+_PATIENCE = 3  # times the time asked for: then what was seen must do
+_HOPELESS = 2  # so many times one thread's step: more than the set-up of a first step explains
 
 _default_threads: int | None = None  # torch's own choice, remembered before the first one made here
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What the probe saw with one number of threads: seconds per step (mean, median, quartiles) over ``steps`` steps."""
+    """What the probe saw with one number of threads: seconds per step (mean, median, quartiles of blocks) over ``steps`` steps.
+
+    ``blocks`` is how many times were read; one alone has no spread."""
 
     threads: int
     mean_s: float
@@ -36,10 +40,13 @@ class Pace:
     lower_quartile_s: float
     upper_quartile_s: float
     steps: int
+    blocks: int
 
     def __str__(self) -> str:
-        spread = words.span(self.lower_quartile_s, self.upper_quartile_s, self.median_s)
-        return f"{_count(self.threads)}: {words.duration(self.mean_s)} per step (quartiles {spread}, {self.steps} steps)"
+        told = f"{_count(self.threads)}: {words.duration(self.mean_s)} per step"
+        if self.blocks == 1:
+            return f"{told} ({'one step' if self.steps == 1 else f'{self.steps} steps timed together'}, no spread)"
+        return f"{told} (quartiles {words.span(self.lower_quartile_s, self.upper_quartile_s, self.median_s)}, {self.steps} steps)"
 
     __repr__ = __str__
 
@@ -85,8 +92,10 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
            clock: Callable[[], float] = time.perf_counter, seed: int = 0) -> ThreadChoice:
     """Tries ``step()`` with one thread and with all of torch's threads, keeps the better number, and says why.
 
-    The probe takes about ``seconds`` seconds, or six steps where that is longer. It really runs the step: give it one whose
-    effects do not matter, for example on a copy of the model. With a GPU nothing is changed.
+    The probe takes about ``seconds`` seconds, or four to six steps where that is longer. It begins with one thread; if the
+    first step with all threads then takes twice as long and the time is used up, it was the last. (A step that has begun
+    cannot be stopped.) The step really runs: give one whose effects do not matter, for example on a copy of the model.
+    With a GPU nothing is changed.
 
     ``torch`` and ``clock`` are for tests. Raises LabkitError for a time that is not positive; what ``step`` raises passes
     through, with the number of threads as it was.
@@ -118,6 +127,8 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
     torch.set_num_threads(threads)
     if threads == 1:
         reason = "more do not pay for this step here and now"
+        if every.blocks == every.steps == 1 and one.blocks == 1 and every.mean_s >= _HOPELESS * one.mean_s:
+            reason = f"with {most}, one step took {words.digits(every.mean_s / one.mean_s)} times as long"
     else:
         reason = f"this step is {words.digits(one.mean_s / every.mean_s)} times as fast as with one"
     return ThreadChoice(threads, before, reason, paces, probe_s)
@@ -125,37 +136,49 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
 
 def _probe(step: Callable[[], object], numbers: tuple[int, ...], seconds: float, torch: Any, clock: Callable[[], float],
            shuffler: random.Random) -> tuple[tuple[Pace, ...], float]:
-    """Times blocks of steps with each number of threads in turn; the first step after each change is not counted."""
+    """Times blocks of steps with each number of threads in turn, the smallest first; the first step after each change is not
+    counted, unless there is no time for a second."""
     begin = clock()
-    steps = {}
+
+    def timed(count: int = 1) -> float:
+        start = clock()
+        for _ in range(count):
+            step()
+        return (clock() - start) / count
+
+    steps, second = {}, {}
     for number in numbers:  # first calls pay for set-up: they only tell how many steps fill a block
         torch.set_num_threads(number)
-        step()
-        start = clock()
-        step()
-        steps[number] = max(1, round(_BLOCK_S / max(clock() - start, 1e-7)))
-    blocks: dict[int, list[float]] = {number: [] for number in numbers}
+        first = timed()
+        if second and first >= _HOPELESS * min(second.values()) and clock() - begin + first > _PATIENCE * seconds:
+            second[number] = first
+            return tuple(_pace(n, [second[n]], 1) for n in numbers if n in second), clock() - begin
+        second[number] = timed()
+        steps[number] = max(1, round(_BLOCK_S / max(second[number], 1e-7)))
+    long = clock() - begin > seconds and max(steps.values()) == 1  # steps so long that those count which are there
+    blocks = {number: [second[number]] if long else [] for number in numbers}
     order = list(numbers)
-    rounds = 0
+    rounds = int(long)
     while rounds < _FEWEST_ROUNDS or clock() - begin < seconds:
-        if rounds >= 1 and clock() - begin > 3 * seconds:  # a long step: what was seen must do
-            break
         shuffler.shuffle(order)
         for number in order:
+            if all(blocks.values()) and clock() - begin > _PATIENCE * seconds:
+                break
             torch.set_num_threads(number)
             if steps[number] > 1:
                 step()
-            start = clock()
-            for _ in range(steps[number]):
-                step()
-            blocks[number].append((clock() - start) / steps[number])
-        rounds += 1
-    paces = []
-    for number in numbers:
-        told = summary(blocks[number])
-        paces.append(Pace(number, sum(blocks[number]) / rounds, told["median"], told["lower_quartile"], told["upper_quartile"],
-                          rounds * steps[number]))
-    return tuple(paces), clock() - begin
+            blocks[number].append(timed(steps[number]))
+        else:
+            rounds += 1
+            continue
+        break
+    return tuple(_pace(number, blocks[number], steps[number]) for number in numbers), clock() - begin
+
+
+def _pace(number: int, blocks: list[float], steps: int) -> Pace:
+    told = summary(blocks)
+    return Pace(number, sum(blocks) / len(blocks), told["median"], told["lower_quartile"], told["upper_quartile"],
+                len(blocks) * steps, len(blocks))
 
 
 def _count(threads: int) -> str:

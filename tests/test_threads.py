@@ -75,6 +75,37 @@ def test_a_long_step_is_tried_a_few_times_only() -> None:
     assert choose(torch).threads == 2 and torch.steps <= 6
 
 
+def test_one_step_has_no_spread() -> None:
+    torch = MadeUpTorch(lambda n: 1.0 if n == 1 else 0.5)
+    text = str(choose(torch))
+    assert "1 thread: 1.00 s per step (one step, no spread); 2 threads: 500 ms per step (one step, no spread)" in text
+    assert "quartiles" not in text and "1 steps" not in text
+
+
+def test_many_threads_that_are_stuck_are_tried_once() -> None:
+    """Beside a busy neighbour a step of two threads may take seconds: one of them tells enough."""
+    torch = MadeUpTorch(lambda n: 0.4 if n == 1 else 9.0)
+    told = choose(torch)
+    assert told.threads == torch.number == 1 and torch.steps == 3 and told.probe_s == pytest.approx(9.8)
+    assert str(told) == ("CPU threads: 1 (with 2, one step took 22.5 times as long: 1 thread: 400 ms per step (one step, no spread); "
+                         "2 threads: 9.00 s per step (one step, no spread))")
+
+
+def test_a_first_step_that_only_pays_for_set_up_is_tried_again() -> None:
+    torch = MadeUpTorch(lambda n: 0.4)
+    torch._cost = lambda n: 0.4 if n == 1 else 0.6 if torch.steps == 3 else 0.2
+    assert choose(torch).threads == 2
+    torch = MadeUpTorch(lambda n: 1e-3)
+    torch._cost = lambda n: 1e-3 if n == 1 else 0.05 if torch.steps == 3 else 0.5e-3  # a short step has time for a second look
+    assert choose(torch).threads == 2
+
+
+def test_no_step_is_begun_once_the_time_is_over() -> None:
+    torch = MadeUpTorch(lambda n: 0.1 if n == 1 else 0.09)
+    told = choose(torch)
+    assert told.probe_s <= 3 * 0.12 + 0.1 + 1e-9
+
+
 def test_with_a_gpu_nothing_is_touched() -> None:
     torch = MadeUpTorch(lambda n: 1.0, gpu=True)
     told = choose(torch)

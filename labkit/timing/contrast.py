@@ -24,7 +24,7 @@ class Contrast:
     """One function against another.
 
     ``ratio``: the median over pairs of ``name``'s time divided by ``baseline``'s (2.0: takes twice as long); ``low`` to ``high``
-    is its paired bootstrap 95 % interval. ``decision``, of ``name`` against ``baseline``, rests on a stricter interval than
+    is its paired bootstrap 95 % interval. Every sentence gives this ratio and interval, never their inverse. ``decision``, of ``name`` against ``baseline``, rests on a stricter interval than
     the printed one: 'faster', 'slower', 'no difference shown' or 'inconclusive'.
     """
 
@@ -43,19 +43,16 @@ class Contrast:
         return 1 / self.ratio
 
     def __str__(self) -> str:
-        interval = f"(95 % interval {words.digits(self.low)} to {words.digits(self.high)})"
+        ratio = f"({words.ratio(self.ratio, self.low, self.high)})"
         if self.decision == "faster":
             if self.ratio < 1 / 1.2:
-                return (f"{self.name} is {words.digits(1 / self.ratio)} times as fast as {self.baseline} "
-                        f"(95 % interval {words.digits(1 / self.high)} to {words.digits(1 / self.low)})")
-            return f"{self.name} takes {(1 - self.ratio) * 100:.1f} % less time than {self.baseline} {interval}"
+                return f"{self.name} is {words.digits(self.speedup)} times as fast as {self.baseline} {ratio}"
+            return f"{self.name} takes {(1 - self.ratio) * 100:.1f} % less time than {self.baseline} {ratio}"
         if self.decision == "slower":
             if self.ratio > 1.2:
-                return f"{self.name} takes {words.digits(self.ratio)} times as long as {self.baseline} {interval}"
-            return f"{self.name} takes {(self.ratio - 1) * 100:.1f} % more time than {self.baseline} {interval}"
-        if self.decision == "no difference shown":
-            return f"no difference shown between {self.name} and {self.baseline}: {self.reason} {interval}"
-        return f"inconclusive for {self.name} and {self.baseline}: {self.reason} {interval}"
+                return f"{self.name} takes {words.digits(self.ratio)} times as long as {self.baseline} {ratio}"
+            return f"{self.name} takes {(self.ratio - 1) * 100:.1f} % more time than {self.baseline} {ratio}"
+        return f"{self.name} against {self.baseline} {ratio}: {self.decision}; {self.reason}"
 
     __repr__ = __str__
 
@@ -102,21 +99,21 @@ class Comparison:
         return tuple(notes)
 
     def _rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        head = ("function", "median per call", "IQR", f"time over {self.baseline}", "verdict")
+        head = ("function", "median per call", "IQR", f"ratio: time over {self.baseline}'s", "verdict")
         by_name = {contrast.name: contrast for contrast in self.contrasts}
         rows: list[tuple[str, ...]] = []
         for m in self.measurements:
             contrast = by_name.get(m.name)
             ratio, decision = "1 (baseline)", ""
             if contrast is not None:
-                ratio = f"{words.digits(contrast.ratio)} [{words.digits(contrast.low)}, {words.digits(contrast.high)}]"
+                ratio = f"{words.digits(contrast.ratio)} ({words.digits(contrast.low)} to {words.digits(contrast.high)})"
                 decision = contrast.decision
             rows.append((m.name, words.duration(m.median_s), words.duration(m.iqr_s), ratio, decision))
         return head, rows
 
     def _how(self) -> str:
-        return (f"{self.pairs} rounds in {self.seconds:.1f} s, in random order within each; median of the rounds' ratios "
-                f"[bootstrap 95 % interval]; {self.conditions}")
+        return (f"{self.pairs} rounds in {self.seconds:.1f} s, in random order within each; {words.RATIO_IS} "
+                f"(in brackets: its bootstrap 95 % interval); {self.conditions}")
 
     def __str__(self) -> str:
         head, rows = self._rows()

@@ -185,7 +185,7 @@ def decide(log_ratios: Floats, *, stolen: float = 0.0, level: float = LEVEL, con
         return Ruling("inconclusive", f"other processes took {stolen:.0%} of the time", low, high)
     if widest > math.log1p(TIGHT):
         return Ruling("inconclusive", "the spread is too wide" + disturbed, low, high)
-    return Ruling("no difference shown", f"any is under {_percent(math.expm1(widest))}", low, high)
+    return Ruling("no difference shown", f"a difference, if there is one, is under {_percent(math.expm1(widest))}", low, high)
 
 
 def _percent(share: float) -> str:

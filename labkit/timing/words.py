@@ -39,6 +39,14 @@ def digits(value: float) -> str:
     return f"{value:.{places}f}"
 
 
+RATIO_IS = "each ratio is the median of the rounds' own ratios, so it can differ from the ratio of the two medians"
+
+
+def ratio(value: float, low: float, high: float) -> str:
+    """For example 'ratio of times 1.05, 95 % interval 1.02 to 1.09': always the first one's time over the second one's."""
+    return f"ratio of times {digits(value)}, 95 % interval {digits(low)} to {digits(high)}"
+
+
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in plain text, left-aligned, two blanks between the columns."""
     table = [list(head), *(list(row) for row in rows)]

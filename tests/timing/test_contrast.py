@@ -118,6 +118,16 @@ def test_misuse_is_told_in_a_sentence(clock: Any) -> None:
 @pytest.mark.parametrize(("decision", "ratio", "words"), [
     ("faster", 0.95, "takes 5.0 % less time than"), ("faster", 0.1, "10.0 times as fast as"),
     ("slower", 1.03, "takes 3.0 % more time than"), ("slower", 4.0, "takes 4.00 times as long as"),
-    ("no difference shown", 1.0, "no difference shown between a and b: why"), ("inconclusive", 1.4, "inconclusive for a and b: why")])
+    ("no difference shown", 1.0, "a against b (ratio of times 1.00, 95 % interval 0.990 to 1.01): no difference shown; why"),
+    ("inconclusive", 1.4, "a against b (ratio of times 1.40, 95 % interval 1.39 to 1.41): inconclusive; why")])
 def test_the_sentences(decision: str, ratio: float, words: str) -> None:
-    assert words in str(Contrast("a", "b", ratio, 0.99 * ratio, 1.01 * ratio, 50, decision, "why"))  # type: ignore[arg-type]
+    told = str(Contrast("a", "b", ratio, 0.99 * ratio, 1.01 * ratio, 50, decision, "why"))  # type: ignore[arg-type]
+    assert words in told
+
+
+def test_a_ratio_and_its_interval_point_one_way_in_everything_that_is_shown(clock: Any) -> None:
+    """A speed-up may be named in words, but no interval of it stands beside the interval of the ratio."""
+    c = compare({"slow": clock.work(26e-3), "fast": clock.work(2e-3)}, stopwatch=clock.stopwatch())
+    for shown in (str(c), c._repr_html_()):
+        assert "ratio of times 0.0769, 95 % interval 0.0769 to 0.0769" in shown and "13.0 to 13.0" not in shown
+        assert "median of the rounds" in shown and "ratio of the two medians" in shown

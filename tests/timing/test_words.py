@@ -19,3 +19,7 @@ def test_no_bounds_are_no_number() -> None:
 
 def test_columns_line_up() -> None:
     assert words.columns(("a", "bb"), [("ccc", "d")]).splitlines() == ["a    bb", "ccc  d"]
+
+
+def test_a_ratio_says_what_it_is() -> None:
+    assert words.ratio(1.05, 0.53, 1.529) == "ratio of times 1.05, 95 % interval 0.530 to 1.53"
