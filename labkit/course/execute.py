@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import json
 import logging
 import os
 import re
@@ -17,7 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TextIO
@@ -36,6 +37,8 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
 }
 _KERNEL_START_S = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_CARD = re.compile(r"^data set  ", re.MULTILINE)
+_STAND_IN = re.compile(r"^STAND-IN ", re.MULTILINE)
 _CHECK = re.compile(r"^(PASS|TODO) ", re.MULTILINE)
 
 
@@ -81,7 +84,7 @@ def run_lessons(lessons: Sequence[Lesson], *, profile: str = "quick", parameters
         report.write(output, results, profile, facts, started)
         raise
     report.write(output, results, profile, facts, started)
-    print(f"\n{report.as_text(results, profile)}\nExecuted notebooks, report.json and report.txt are in {_shown(output)}.", flush=True)
+    print(f"\n{report.as_text(results, profile)}\n\nExecuted notebooks, report.json and report.txt are in {_shown(output)}.", flush=True)
     return 0 if results and all(result.passed for result in results) else 1
 
 
@@ -93,7 +96,7 @@ class Plan:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     cell_limit_s: float = 120
     lesson_limit_s: float = 300
-    declared: frozenset[str] = frozenset()
+    declared: Mapping[str, Any] = field(default_factory=dict)  # name -> the value in the parameters cell
     error: LessonError | None = None
 
 
@@ -134,7 +137,16 @@ def _plan(lesson: Lesson, profile: str, typed: Mapping[str, str]) -> Plan:
             value = parse_value(text)
             _refuse_wrong_kind(lesson, name, text, value, str(declared[name].get("default", "")))
             values[name] = value
-    return Plan(lesson, values, limits["cell_s"], limits["lesson_s"], frozenset(declared), error)
+    return Plan(lesson, values, limits["cell_s"], limits["lesson_s"],
+                {name: _literal(str(entry.get("default", ""))) for name, entry in declared.items()}, error)
+
+
+def _literal(text: str) -> Any:
+    """The value that the parameters cell writes, or its text where it is more than a plain value."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _refuse_unused(typed: Mapping[str, str], plans: Sequence[Plan]) -> None:
@@ -162,28 +174,45 @@ def _refuse_wrong_kind(lesson: Lesson, name: str, text: str, value: Any, default
 
 
 def _prepare(output: Path, lessons: Sequence[Lesson]) -> None:
-    """Makes the folder and removes what an earlier run left there of the same lessons, so that nothing old is taken for new."""
+    """Makes the folder and removes what earlier runs left there, so that nothing old is taken for new: the report, the
+    notebooks of these lessons, and those of the course's other lessons that were executed (no other file is touched)."""
     try:
         output.mkdir(parents=True, exist_ok=True)
         for name in ("report.json", "report.txt", *(lesson.path.name for lesson in lessons)):
             if (output / name).resolve() in {lesson.path.resolve() for lesson in lessons}:
                 raise LabkitError("The output folder is the folder of the lessons themselves.", "choose another with -o.")
             (output / name).unlink(missing_ok=True)
+        for lesson in table.load().lessons:
+            path = output / lesson.path.name
+            if path.resolve() != lesson.path.resolve() and _was_executed(path):
+                path.unlink(missing_ok=True)
     except OSError as error:
         raise LabkitError(f"The folder {output} cannot be used for the results: {error.strerror or error}.",
                           "choose another with -o.") from None
+
+
+def _was_executed(path: Path) -> bool:
+    """Is it a notebook that papermill wrote?"""
+    try:
+        return "papermill" in json.loads(path.read_text(encoding="utf-8"))["metadata"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _run_one(plan: Plan, output: Path, progress: Progress) -> LessonResult:
     if plan.error is not None:
         progress.end(f"FAILED: {plan.error.message}")
         return _result(plan.lesson, 0.0, plan.error)
+    began = datetime.now(timezone.utc)
     execution = execute(plan.lesson.path, plan.parameters, plan.cell_limit_s, plan.lesson_limit_s, progress)
     if execution.notebook is not None:
         import nbformat
 
         files.write_text(output / plan.lesson.path.name, nbformat.writes(execution.notebook) + "\n")
-    result = _result(plan.lesson, execution.seconds, execution.error, execution)
+    result = replace(
+        _result(plan.lesson, execution.seconds, execution.error, execution),
+        parameters={**plan.declared, **plan.parameters}, executed=began,
+        notebook=None if execution.notebook is None else plan.lesson.path.name)
     done = f"{result.cells} cells in {result.seconds:.1f} s"
     progress.end(done if result.passed else f"FAILED: {result.error.message if result.error else ''}")
     return result
@@ -194,7 +223,8 @@ def _result(lesson: Lesson, seconds: float, error: LessonError | None, execution
     return LessonResult(
         id=lesson.id, name=lesson.name, title=lesson.title, status="failed" if error else "passed", seconds=seconds,
         cells=execution.completed() if execution else 0, cells_total=len(execution.code_cells()) if execution else 0,
-        peak_memory_bytes=execution.peak_memory_bytes if execution else None, checks_passed=passed, checks_todo=todo, error=error)
+        peak_memory_bytes=execution.peak_memory_bytes if execution else None, checks_passed=passed, checks_todo=todo, error=error,
+        stand_in=execution.stand_in() if execution else None)
 
 
 # ---------------------------------------------------------------------------------------------------- one notebook
@@ -223,6 +253,11 @@ class Execution:
         found = [word for cell in self.code_cells() for out in cell.get("outputs", [])
                  if out.output_type == "stream" for word in _CHECK.findall(out.text)]
         return found.count("PASS"), found.count("TODO")
+
+    def stand_in(self) -> bool | None:
+        """Was a data set that the lesson showed a stand-in? None: no card of a data set (labkit.data.Dataset) is in its outputs."""
+        cards = [text for cell in self.code_cells() for text in map(_plain_text, cell.get("outputs", [])) if _CARD.search(text)]
+        return any(map(_STAND_IN.search, cards)) if cards else None
 
 
 class Progress:
@@ -412,10 +447,17 @@ class _Run:
         """Ends what the lesson started and left running (psutil knows a process from another with the same number)."""
         import psutil
 
+        killed = []
         for process in self._processes.values():
             with contextlib.suppress(psutil.Error):
-                if process.is_running():
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                     process.kill()
+                    killed.append(process)
+        deadline = time.monotonic() + 2
+        for process in killed:  # a busy machine may take a moment to end them
+            with contextlib.suppress(psutil.Error):
+                while process.is_running() and process.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+                    time.sleep(0.01)
 
 
 def _engine() -> str:
@@ -503,6 +545,12 @@ def _banner(cell: Any) -> bool:
 def _completed(cell: Any) -> bool:
     ran = cell.metadata.get("papermill", {}).get("status") == "completed" and cell.get("execution_count") is not None
     return ran and not any(out.output_type == "error" for out in cell.get("outputs", []))
+
+
+def _plain_text(out: Any) -> str:
+    """The text of an output: what was printed, or the plain form of what was displayed."""
+    text = out.get("text") or out.get("data", {}).get("text/plain", "")
+    return text if isinstance(text, str) else "".join(text)
 
 
 def _first_line(text: str) -> str:

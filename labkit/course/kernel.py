@@ -51,6 +51,14 @@ class CourseKernelManager(AsyncKernelManager):
         return KernelSpec(argv=command(), display_name="Python 3 (ipykernel)", language="python", env={},
                           metadata={"debugger": False})
 
+    async def _async_interrupt_kernel(self) -> None:
+        """Interrupts a cell. Not while shutting down: jupyter_client would interrupt first, and an idle kernel then
+        prints an error about it on the learner's terminal; what does not end when asked to is killed anyway."""
+        if not self.shutting_down:
+            await super()._async_interrupt_kernel()
+
+    interrupt_kernel = _async_interrupt_kernel
+
     @property
     def process_id(self) -> int | None:
         """The process id of the running kernel, or None."""

@@ -1,7 +1,7 @@
 """JupyterLab on the lessons: this environment's own, at lesson 00, without news and without asking for updates.
 
-The reader's own Jupyter settings stay in force. What differs for the course is given on the command line and in one more
-configuration folder of the repository, so nothing is written into the reader's home for it.
+The reader's own Jupyter settings stay in force. What differs for the course is given on the command line and in two more
+folders of the repository (settings, and the course's kernel), so nothing is written into the reader's home for it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_LESSON = "00_environment_check.ipynb"
 FIRST_PORT = 8888
 _SETTINGS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+# The log level leaves out the note of each kernel that it listens on TCP. jupyter_client puts this interpreter for "python".
+_KERNEL = {"argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"],
+           "display_name": "Python 3 (ipykernel)", "language": "python", "metadata": {"debugger": True}}
 
 
 def start(port: int | None = None, browser: bool = True, *, root: Path = ROOT) -> int:
@@ -70,27 +73,29 @@ def environment(environ: Mapping[str, str], root: Path, settings: Path) -> dict[
     """Environment variables for JupyterLab and its kernels: labkit can be imported, this environment's kernel is used."""
     paths = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(root)]
     folders = [entry for entry in environ.get("JUPYTER_CONFIG_PATH", "").split(os.pathsep) if entry]
+    data = [entry for entry in environ.get("JUPYTER_PATH", "").split(os.pathsep) if entry and entry != str(settings)]
     return {
         **environ,
         "PYTHONPATH": os.pathsep.join([str(root), *paths]),
         "JUPYTER_CONFIG_PATH": os.pathsep.join([*folders, str(settings)]),
+        "JUPYTER_PATH": os.pathsep.join([str(settings), *data]),
         "JUPYTER_PREFER_ENV_PATH": "1",
     }
 
 
 def settings_folder(root: Path) -> Path:
-    """Writes the course's defaults for JupyterLab; what the reader sets in JupyterLab itself wins over them."""
+    """Writes the course's defaults for JupyterLab and its kernel; what the reader sets in JupyterLab itself wins over them."""
     folder = root / ".labkit" / "jupyter"
-    path = folder / "labconfig" / "default_setting_overrides.json"
-    text = json.dumps(_SETTINGS, indent=1) + "\n"
-    try:
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_suffix(f".{os.getpid()}.tmp")
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
-    except OSError:
-        pass  # a repository that cannot be written: JupyterLab then asks once about its news
+    for name, content in (("labconfig/default_setting_overrides.json", _SETTINGS), ("kernels/python3/kernel.json", _KERNEL)):
+        path, text = folder / name, json.dumps(content, indent=1) + "\n"
+        try:
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary = path.with_suffix(f".{os.getpid()}.tmp")
+                temporary.write_text(text, encoding="utf-8")
+                temporary.replace(path)
+        except OSError:
+            pass  # a repository that cannot be written: JupyterLab then asks once about its news, and kernels say more
     return folder
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from labkit import __version__
 from labkit.course import files
 
 SCHEMA = "rocm-labs-report"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -43,7 +44,10 @@ class LessonResult:
 
     ``seconds`` is wall time with the start of the kernel; ``cells`` counts the code cells that completed, of
     ``cells_total`` that hold code; ``peak_memory_bytes`` is the largest resident memory seen of the kernel and its
-    child processes together, sampled five times a second (None where it could not be read).
+    child processes together, sampled five times a second (None where it could not be read). ``parameters`` are the values
+    that the lesson ran with: those of its parameters cell, and in their place what this run set. ``stand_in`` says
+    whether a data set that it showed was a stand-in (None: it showed none). ``notebook`` is the name of the executed
+    notebook in the folder of the report, ``executed`` when its execution began (None: there is none).
     """
 
     id: str
@@ -57,6 +61,10 @@ class LessonResult:
     checks_passed: int
     checks_todo: int
     error: LessonError | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    stand_in: bool | None = None
+    notebook: str | None = None
+    executed: datetime | None = None
 
     @property
     def passed(self) -> bool:
@@ -76,29 +84,44 @@ def as_json(results: Sequence[LessonResult], profile: str, machine: dict[str, An
         row = asdict(result)
         row["seconds"] = round(result.seconds, 2)
         row["checks"] = {"passed": row.pop("checks_passed"), "todo": row.pop("checks_todo")}
+        row["parameters"] = {name: shareable(value) for name, value in result.parameters.items()}
+        row["executed"] = None if result.executed is None else _utc(result.executed)
         lessons.append(row)
     return {
         "schema": SCHEMA, "version": SCHEMA_VERSION, "labkit": __version__, "profile": profile,
-        "started": started.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "started": _utc(started),
         "status": "passed" if results and all(result.passed for result in results) else "failed",
         "machine": machine, "lessons": lessons,
     }
 
 
+def shareable(value: Any) -> Any:
+    """A parameter's value as a report may hold it: numbers and words as they are, no path of this computer."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    text = str(value)
+    return "(a path, left out)" if re.search(r"[/\\]|^~", text) else text
+
+
+def _utc(time: datetime) -> str:
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def as_text(results: Sequence[LessonResult], profile: str) -> str:
-    """The table: lesson, cells, seconds, peak memory, checks passed, result; then one paragraph for each failure."""
-    rows = [("lesson", "cells", "seconds", "peak memory", "checks", "result")]
+    """The table: lesson, cells, seconds, peak memory, checks passed, data, result; then one paragraph for each failure, and the notebooks."""
+    rows = [("lesson", "cells", "seconds", "peak memory", "checks", "data", "result")]
     for result in results:
         checks = result.checks_passed + result.checks_todo
         rows.append((
             f"{result.id} {result.title}", f"{result.cells}/{result.cells_total}", f"{result.seconds:.1f}",
             "-" if result.peak_memory_bytes is None else f"{result.peak_memory_bytes / 2**20:.0f} MiB",
             f"{result.checks_passed}/{checks}" if checks else "-",
+            "-" if result.stand_in is None else "stand-in" if result.stand_in else "real",
             "passed" if result.passed else f"FAILED ({result.error.kind})" if result.error else "FAILED"))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:5], widths[1:5], strict=True)), row[5]]
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:6], widths[1:6], strict=True)), row[6]]
         lines.append("  ".join(cells).rstrip())
     lines.insert(1, "-" * max(map(len, lines)))
     failed = [result for result in results if not result.passed]
@@ -112,6 +135,11 @@ def as_text(results: Sequence[LessonResult], profile: str) -> str:
                      if len(results) > 1 else f"The lesson ran ({profile} profile).")
     if any(result.checks_todo for result in results):
         lines.append("Checks that are not passed belong to exercises: they wait for the learner, and fail nothing.")
+    if any(result.stand_in for result in results):
+        lines.append("Stand-in: the real data set was not there, something else took its place. Accuracies say nothing about the real one.")
+    written = [f"  {result.notebook}  {_utc(result.executed)}" for result in results if result.notebook and result.executed]
+    if written:
+        lines += ["", "Executed notebooks, and when each began:", *written]
     return "\n".join(lines)
 
 

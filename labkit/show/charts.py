@@ -252,10 +252,9 @@ def histogram(
             else "There is no value to count.",
             "Look at the numbers themselves first, for example with x.isfinite().all().",
         )
-    low, high = (
-        float(min(pooled.min(), *marks.values())) if marks else float(pooled.min()),
-        float(max(pooled.max(), *marks.values())) if marks else float(pooled.max()),
-    )
+    low, high = float(pooled.min()), float(pooled.max())
+    if marks:
+        low, high = min(low, *marks.values()), max(high, *marks.values())
     if low == high:
         low, high = (low / 2, high * 2) if log_x else (low - 0.5, high + 0.5)
     edges = np.geomspace(low, high, bins + 1) if log_x else np.linspace(low, high, bins + 1)
@@ -296,26 +295,44 @@ def histogram(
                     filter(None, [name, "; ".join(filter(None, [f"{total[name]} values, {span}", *extra, below]))])
                 )
             )
-        for k, (mark, x) in enumerate(marks.items()):
-            axes.axvline(x, color=style.BLACK, linestyle=(0, (4, 3)), linewidth=1.3)
-            axes.annotate(
-                mark,
-                (x, 1 - 0.09 * (k % 3)),
-                xycoords=("data", "axes fraction"),
-                xytext=(4, -3),
-                textcoords="offset points",
-                va="top",
-                fontsize=9,
-            )
         if log_x:
             axes.set_xscale("log")
+        if marks:
+            axes.margins(x=0.07)
+        rows = _marks_above(axes, marks, log_x)
         axes.set_xlabel(unit)
         axes.set_ylabel("share of the values")
         if any(axes.get_legend_handles_labels()[1]):
             axes.legend(loc="best")
         if title:
-            axes.set_title(title)
+            axes.set_title(title, pad=6 + 13 * rows)
     return Picture(figure, "\n".join(lines), ". ".join(lines), values, axes)
+
+
+def _marks_above(axes: Any, marks: Mapping[str, float], log_x: bool) -> int:
+    """Draws the marks as vertical lines with their words above the axes, in as many rows as keep the words apart."""
+    from math import log
+
+    low, high = axes.get_xlim()
+    taken: list[float] = []  # where the words of each row end, in shares of the width
+    for mark, x in sorted(marks.items(), key=lambda item: item[1]):
+        axes.axvline(x, color=style.BLACK, linestyle=(0, (4, 3)), linewidth=1.3)
+        at = log(x / low) / log(high / low) if log_x else (x - low) / (high - low)
+        half = 0.0064 * len(mark)  # half of the words' width: 9 points high on axes about 6.3 inches wide
+        at = min(max(at, half), 1 - half)
+        row = next((k for k, end in enumerate(taken) if at - half > end + 0.02), len(taken))
+        taken[row:row + 1] = [at + half]
+        axes.annotate(
+            mark,
+            (at, 1),
+            xycoords="axes fraction",
+            xytext=(0, 4 + 13 * row),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=9,
+        )
+    return len(taken)
 
 
 def lines(

@@ -13,7 +13,8 @@ from labkit.show.picture import table as aligned
 @dataclass(frozen=True, repr=False)
 class Table:
     """Rows of words. ``str()`` is aligned text; on a cell's last line, or through ``display``, it is an HTML table in
-    which long cells wrap. ``simulated`` gives it the dashed frame and the word of everything that was not run."""
+    which long cells wrap, between words only, and not into columns of one word. ``simulated`` gives it the dashed frame
+    and the word of everything that was not run."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -32,16 +33,26 @@ class Table:
         return f"{self.title} (simulated: nothing here was run)" if self.simulated else self.title
 
     def _repr_html_(self) -> str:
-        style = "text-align:left;vertical-align:top;padding:3px 14px 3px 0;color:inherit;background:transparent;white-space:normal"
-        head = "".join(f"<th scope='col' style='{style}'>{escape(name)}</th>" for name in self.columns)
-        cell_html = f"<td style='{style}'>{{}}</td>"
-        body = "".join("<tr style='background:transparent'>" + "".join(cell_html.format(_whole_options(escape(cell))) for cell in row)
-                       + "</tr>" for row in self.rows)
+        style = ("text-align:left;vertical-align:top;padding:3px 12px 3px 0;color:inherit;background:transparent;"
+                 "white-space:normal;word-break:normal;overflow-wrap:normal;hyphens:none;min-width:{}")
+        styles = [style.format(width) for width in map(_least_width, zip(self.columns, *self.rows, strict=True))]
+        head = "".join(f"<th scope='col' style='{style}'>{escape(name)}</th>" for style, name in zip(styles, self.columns, strict=True))
+        body = "".join("<tr style='background:transparent'>" + "".join(
+            f"<td style='{style}'>{_whole_options(escape(cell))}</td>" for style, cell in zip(styles, row, strict=True)) + "</tr>"
+            for row in self.rows)
         title = f"<div style='font-weight:bold;margin-bottom:4px'>{escape(self._title)}</div>" if self._title else ""
         frame = ("border:1px dashed #999;border-radius:6px;padding:8px 14px;" if self.simulated else "") + "max-width:72em"
         return (f"<div style='{frame}'>{title}<table style='border-collapse:collapse;margin:0;color:inherit;"
                 f"background:transparent'><thead><tr style='background:transparent'>{head}</tr></thead><tbody>{body}</tbody>"
                 "</table></div>")
+
+
+def _least_width(column: Sequence[str]) -> str:
+    """The width below which a column does not shrink: about four lines for its longest cell, its longest word at least."""
+    cells = column[1:] or column
+    longest = max(map(len, cells))
+    word = max(len(word) for cell in column for word in cell.split() or [""])
+    return f"{min(longest, max(word, min(24, -(-longest // 4))))}ch"
 
 
 def _whole_options(text: str) -> str:
@@ -52,5 +63,10 @@ def _whole_options(text: str) -> str:
 
 
 def word_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", simulated: bool = False) -> Table:
-    """A :class:`Table`; every cell is shown as the text that ``str()`` makes of it."""
-    return Table(tuple(columns), tuple(tuple(map(str, row)) for row in rows), title, simulated)
+    """A :class:`Table`; every cell is shown as the text that ``str()`` makes of it.
+
+    A column that is empty in every row is left out, with its heading.
+    """
+    cells = [tuple(map(str, row)) for row in rows]
+    kept = [k for k in range(len(columns)) if not cells or any(row[k].strip() for row in cells)]
+    return Table(tuple(columns[k] for k in kept), tuple(tuple(row[k] for k in kept) for row in cells), title, simulated)

@@ -33,10 +33,12 @@ def test_a_whole_lesson_runs_and_is_reported(tmp_path: Path, make_lesson: Make, 
     lesson = make_lesson("print(profile, epochs * 2, rate)", "print('PASS one')\nprint('TODO two: think')", "block = bytearray(64 * 2**20)")
     status, report = run(tmp_path, lesson, parameters={"epochs": "7"})
     assert status == 0
-    assert report["status"] == "passed" and report["version"] == 1 and report["profile"] == "quick"
+    assert report["status"] == "passed" and report["version"] == 2 and report["profile"] == "quick"
     row = report["lessons"][0]
     assert (row["status"], row["cells"], row["cells_total"], row["error"]) == ("passed", 4, 4, None)
     assert row["checks"] == {"passed": 1, "todo": 1}
+    assert row["parameters"] == {"profile": "quick", "epochs": 7, "rate": 0.5} and row["stand_in"] is None
+    assert row["notebook"] == lesson.path.name and row["executed"] >= report["started"]
     assert row["seconds"] > 0 and row["peak_memory_bytes"] > 64 * 2**20
     assert "quick 14 0.5" in executed(tmp_path, lesson)
     printed = capsys.readouterr().out
@@ -212,6 +214,30 @@ def test_a_damaged_notebook_fails_its_lesson_alone(tmp_path: Path, make_lesson: 
     assert status == 1
     assert [row["status"] for row in report["lessons"]] == ["failed", "failed", "passed"]
     assert report["lessons"][0]["error"]["kind"] == "notebook" and broken.path.name in report["lessons"][0]["error"]["message"]
+
+
+@pytest.mark.parametrize(("stand_in", "told"), [(True, True), (False, False)])
+def test_a_stand_in_is_seen_in_the_card_that_the_lesson_shows(tmp_path: Path, make_lesson: Make, stand_in: bool, told: bool) -> None:
+    lesson = make_lesson(
+        "import torch\nfrom labkit.data.dataset import Dataset, Provenance\n"
+        "pictures, labels = torch.zeros(2, 1, 28, 28, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64)\n"
+        f"Dataset('mnist', pictures, labels, pictures, labels, ('0',), Provenance('here', None, 'none', {stand_in}), 'drawn')")
+    _, report = run(tmp_path, lesson)
+    assert report["lessons"][0]["stand_in"] is told
+
+
+def test_executed_lessons_of_earlier_runs_go_and_nothing_else(tmp_path: Path, make_lesson: Make) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    names = [lesson.path.name for lesson in table.load().lessons]
+    executed_before = json.dumps({"cells": [], "metadata": {"papermill": {}}})
+    (out / names[0]).write_text(executed_before, encoding="utf-8")
+    (out / names[1]).write_text(json.dumps({"cells": [], "metadata": {}}), encoding="utf-8")  # not labkit's
+    (out / names[2]).write_text("no notebook", encoding="utf-8")
+    (out / "my_own.ipynb").write_text(executed_before, encoding="utf-8")
+    lesson = make_lesson()
+    assert run(tmp_path, lesson)[0] == 0
+    assert {path.name for path in out.iterdir()} == {names[1], names[2], "my_own.ipynb", lesson.path.name, "report.json", "report.txt"}
 
 
 def test_the_lessons_are_never_overwritten(make_lesson: Make) -> None:

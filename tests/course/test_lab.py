@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,20 @@ def test_kernels_can_import_labkit_and_the_readers_settings_are_kept(tmp_path):
     overrides = json.loads((settings / "labconfig" / "default_setting_overrides.json").read_text(encoding="utf-8"))
     assert overrides["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
     assert tmp_path in settings.parents and lab.settings_folder(tmp_path) == settings
+
+
+def test_the_kernel_that_jupyterlab_finds_is_this_environments_and_quiet(tmp_path, monkeypatch):
+    manager = pytest.importorskip("jupyter_client.manager")
+    other = tmp_path / "other" / "kernels" / "python3"
+    other.mkdir(parents=True)
+    (other / "kernel.json").write_text(json.dumps({"argv": ["elsewhere"], "display_name": "x", "language": "python"}), encoding="utf-8")
+    settings = lab.settings_folder(tmp_path)
+    environ = lab.environment({"JUPYTER_PATH": str(tmp_path / "other")}, tmp_path, settings)
+    assert environ["JUPYTER_PATH"].split(os.pathsep) == [str(settings), str(tmp_path / "other")]
+    assert lab.environment(environ, tmp_path, settings)["JUPYTER_PATH"] == environ["JUPYTER_PATH"]
+    monkeypatch.setenv("JUPYTER_PATH", environ["JUPYTER_PATH"])
+    made = manager.KernelManager(kernel_name="python3").format_kernel_cmd()
+    assert made[:3] == [sys.executable, "-m", "ipykernel_launcher"] and "--log-level=40" in made
 
 
 def test_a_busy_port_is_passed_over_or_named():

@@ -88,6 +88,22 @@ def test_a_mark_outside_the_values_is_still_on_the_picture():
     assert picture.values[""][1][-1] >= 10 and picture.axes.get_xlim()[1] >= 10
 
 
+def test_the_words_of_marks_stand_above_the_axes_apart_from_each_other():
+    values = np.geomspace(1e-9, 1e3, 500)
+    marks = {"below this: 0": 3e-8, "from here: all digits": 6e-5, "close to it": 9e-5, "above this: inf": 65_504.0}
+    picture = histogram({"a": values, "b": values * 3}, log_x=True, marks=marks, title="Two lines\nof title")
+    picture.png()
+    renderer = picture.figure.canvas.get_renderer()
+    words = {text.get_text(): text.get_window_extent(renderer) for text in picture.axes.texts}
+    frame, title = picture.axes.get_window_extent(renderer), picture.axes._left_title.get_window_extent(renderer)
+    assert set(words) == set(marks)
+    assert all(box.y0 >= frame.y1 and box.y1 <= title.y0 + 1 for box in words.values())
+    assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in words.values())
+    boxes = list(words.values())
+    assert not any(one.overlaps(other) for k, one in enumerate(boxes) for other in boxes[:k])
+    assert picture.axes.get_xlim()[1] > 65_504 * 2, "no mark is drawn on the edge"
+
+
 def test_nothing_to_count_is_told():
     with pytest.raises(LabkitError, match="all are zero or not finite"):
         histogram([0.0, float("nan")], log_x=True)

@@ -41,6 +41,20 @@ def test_a_table_of_words() -> None:
     assert "white-space:nowrap'>--device=/dev/kfd</span>" in html
 
 
+def test_a_column_that_is_empty_everywhere_is_left_out() -> None:
+    shown = word_table(["check", "what to do", "seen"], [["a", "", "x"], ["b", " ", ""]])
+    assert (shown.columns, shown.rows) == (("check", "seen"), (("a", "x"), ("b", "")))
+    assert "what to do" not in str(shown) + shown._repr_html_()
+    assert word_table(["a", "b"], []).columns == ("a", "b")
+
+
+def test_columns_do_not_shrink_to_one_word() -> None:
+    shown = word_table(["check", "what it means"], [["gfx942", "a sentence of several words " * 4], ["b", "short"]])
+    html = shown._repr_html_()
+    assert "min-width:6ch" in html and "min-width:24ch" in html and "word-break:normal" in html
+    assert "min-width:15ch" in word_table(["x"], [["a hardware-report is"]])._repr_html_(), "its longest word is whole"
+
+
 def test_a_simulated_table_says_so() -> None:
     shown = word_table(["a"], [["b"]], title="T", simulated=True)
     assert "simulated" in str(shown) and "simulated" in shown._repr_html_() and "dashed" in shown._repr_html_()
