@@ -7,6 +7,7 @@ draws. So it does not make the device wait at each step, as ``loss.item()`` woul
 from __future__ import annotations
 
 import html
+import math
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -136,11 +137,11 @@ class LiveCurve:
         told = [self.title] if self.title else []
         if self.losses:
             few = max(1, len(self.losses) // 20)
-            first, last = sum(self.losses[:few]) / few, sum(self.losses[-few:]) / few
-            told.append(f"loss {number(first)} at the start, {number(last)} at the end of {len(self.losses)} steps")
-            lost = sum(1 for v in self.losses if v != v or v in (float("inf"), float("-inf")))
+            first, last = _mean_of_finite(self.losses[:few]), _mean_of_finite(self.losses[-few:])
+            told.append(f"loss {first} at the start, {last} at the end of {len(self.losses)} steps")
+            lost = [step for step, value in enumerate(self.losses, 1) if not math.isfinite(value)]
             if lost:
-                told.append(f"{lost} of the losses not finite")
+                told.append(f"{len(lost)} of the losses not finite, the first in step {lost[0]}")
         else:
             told.append("no step yet")
         told += [
@@ -307,3 +308,9 @@ class LiveCurve:
             f'{legend}<polyline points="{along}" fill="none" stroke="{style.BLUE}" stroke-width="2"/>{accuracy}'
             f'<text x="50" y="181" fill="{style.INK}">{told}</text></svg>'
         )
+
+
+def _mean_of_finite(losses: list[float]) -> str:
+    """Their mean for people; one loss that is not finite must not hide those that were."""
+    finite = [value for value in losses if math.isfinite(value)]
+    return number(sum(finite) / len(finite)) if finite else "not finite"

@@ -19,7 +19,7 @@ _SIDE = 168  # CSS pixels of the picture
 
 
 class Gallery:
-    """A slider (mouse, or arrow keys once it has the focus) that walks through pictures and a model's probabilities.
+    """A slider (mouse, or arrow keys once its knob was clicked) that walks through pictures and a model's probabilities.
 
     images: [N, C, H, W]; truth: [N] class numbers; probabilities: [N, C] of one model, rows that sum to 1. ``show(i)``
     is the panel of picture i as HTML, ``text(i)`` the same in words; both work without widgets. A headless run, whose
@@ -49,7 +49,7 @@ class Gallery:
         """What the panel of picture ``index`` says, in one line."""
         row = self._probabilities[index]
         said, real = int(row.argmax()), int(self._truth[index])
-        others = ", ".join(f"{self._classes[k]} {row[k]:.1%}" for k in (-row).argsort(kind="stable")[:3])
+        others = ", ".join(f"{self._classes[k]} {_percent(row[k])}" for k in (-row).argsort(kind="stable")[:3])
         verdict = "right" if said == real else f"wrong, it is {self._classes[real]}"
         return f"{self._name} {index}: the model says {self._classes[said]}, {verdict} ({others})"
 
@@ -66,7 +66,7 @@ class Gallery:
                 f'<tr style="background:none"><td style="text-align:right;padding:0 6px">{html.escape(label)}</td>'
                 f'<td style="width:190px;padding:0"><div style="height:12px;background:{colour};'
                 f'width:{max(1.0, 100 * row[k]):.1f}%"></div></td>'
-                f'<td style="text-align:right;padding:0 6px">{row[k]:.1%}</td>'
+                f'<td style="text-align:right;padding:0 6px">{_percent(row[k])}</td>'
                 f'<td style="text-align:left">{sign}</td></tr>'
             )
         return (
@@ -120,6 +120,11 @@ class Gallery:
                 return shown
             shown.update({k: v for k, v in bundle.items() if k.startswith("application/vnd.jupyter.widget")})
         return shown
+
+
+def _percent(probability: float) -> str:
+    """With one decimal; a model that has come apart gives none."""
+    return f"{probability:.1%}" if probability == probability else "no number"
 
 
 def png(picture: Any) -> bytes:

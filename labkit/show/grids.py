@@ -189,7 +189,7 @@ def worst_mistakes(
             axes.text(0, 0.5, f"No mistake in {len(real)} pictures.", va="center")
         text = f"{title}: none in {len(real)} pictures"
         return Picture(figure, text, text, order, axes)
-    captions = [f"is {_name(real[i], classes)}\nsaid {_name(said[i], classes)}\n{sure[i, said[i]]:.0%}" for i in order]
+    captions = [f"is {_name(real[i], classes)}\nsaid {_name(said[i], classes)}\n{_sureness(sure[i, said[i]])}" for i in order]
     grid = images(
         pictures[order],
         titles=captions,
@@ -199,7 +199,12 @@ def worst_mistakes(
     )
     lines = [f"{title}: {len(order)} of {len(wrong)} mistakes in {len(real)} pictures"]
     lines += [
-        f"picture {i}: is {_name(real[i], classes)}, model said {_name(said[i], classes)} ({sure[i, said[i]]:.0%})"
+        f"picture {i}: is {_name(real[i], classes)}, model said {_name(said[i], classes)} ({_sureness(sure[i, said[i]])})"
         for i in order
     ]
     return Picture(grid.figure, "\n".join(lines), "; ".join(lines), order, grid.axes)
+
+
+def _sureness(probability: float) -> str:
+    """A probability in per cent; a model that has come apart gives none."""
+    return f"{probability:.0%}" if probability == probability else "no number"

@@ -96,6 +96,16 @@ def test_a_kernel_that_fails_on_a_machine_that_looks_well_is_bad() -> None:
     assert finding(snapshot, "kernel").state == "bad" and "invalid device function" in finding(snapshot, "kernel").seen
 
 
+def test_what_a_simulated_kernel_gave_is_not_said_of_a_real_one() -> None:
+    snapshot = simulate.snapshot("rx7900xtx")
+    assert finding(snapshot, "kernel").seen.startswith("not run, simulated: ")
+    failed = {**snapshot, "torch": {**snapshot["torch"], "kernel_result": "RuntimeError: HIP error"}}
+    assert finding(failed, "kernel").seen == "not run, simulated: would have given RuntimeError: HIP error"
+    real = finding({**snapshot, "simulated": False}, "kernel")
+    assert (real.seen, real.meaning) == ("a real kernel gave the right numbers", "PyTorch computes on this GPU.")
+    assert "simulated" not in finding({**failed, "simulated": False}, "kernel").seen
+
+
 def test_without_a_look_at_torch_nothing_is_claimed_about_it() -> None:
     snapshot = simulate.snapshot("rx7900xtx")
     del snapshot["torch"]

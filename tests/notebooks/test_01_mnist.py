@@ -45,12 +45,67 @@ def text(notebook: dict[str, Any]) -> str:
 
 def test_both_loops_end_with_the_same_weights_and_the_resident_one_is_faster(text: str) -> None:
     assert "every weight the same, to the last bit: True" in text
-    low = re.search(r"Measured on \S+: \*\*[\d.]+ times\*\* \(95 % interval ([\d.]+) to", text)
+    low = re.search(r"Measured on \S+: \*\*[\d.]+ times\*\* as fast \(95 % interval ([\d.]+) to", text)
     assert low and float(low[1]) > 1, "the interval of the ratio must lie above 1"
 
 
 def test_the_guess_is_shown_beside_the_measurement(text: str) -> None:
-    assert re.search(r"You guessed \*\*3 times\*\*\. Measured on", text)
+    assert re.search(r"Your guess: \*\*none\*\*\. Measured on", text)
+
+
+def test_the_accuracy_is_the_same_number_everywhere_and_comes_with_its_chance(text: str) -> None:
+    drawn = re.search(r"test accuracy ([\d.]+)%", text)
+    assert drawn and float(drawn[1]) == accuracy(text)
+    share, count = accuracy(text) / 100, int(re.search(r"of ([\d,]+) test pictures", text)[1].replace(",", ""))  # type: ignore[index]
+    told = re.search(r"move that by ± ([\d.]+) percentage points", text)
+    assert told and float(told[1]) == pytest.approx(200 * (share * (1 - share) / count) ** 0.5, abs=0.1)
+
+
+def test_the_words_say_that_it_learnt(text: str) -> None:
+    assert "That was learning" in text and re.search(r"The loss fell from [\d.]+ to [\d.]+: it has learnt\.", text)
+
+
+def test_the_cost_of_item_is_one_ratio_with_one_interval(text: str) -> None:
+    assert re.search(r"takes \*\*[\d.]+ times\*\* as long as one that does not \(ratio; 95 % interval [\d.]+ to [\d.]+\)\. So ", text)
+
+
+def test_the_model_s_file_stays_until_the_kernel_ends(notebook: dict[str, Any]) -> None:
+    assert not [cell for cell in notebook["cells"] if "cleanup" in "".join(cell["source"])]
+
+
+def run_until(marker: str, **parameters: Any) -> str:
+    """Runs the cells in this process up to the one that holds ``marker``; what they printed, and what was shown."""
+    import contextlib
+    import io
+
+    source = json.loads(table.find("01").path.read_text(encoding="utf-8"))
+    names: dict[str, Any] = {"__name__": "__lesson__"}
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        for cell in source["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            code = "".join(cell["source"])
+            exec(compile(code, "<lesson 01>", "exec"), names)
+            if "parameters" in cell["metadata"].get("tags", []):
+                names.update(parameters)
+            if marker in code:
+                break
+    return out.getvalue()
+
+
+def test_steps_that_are_too_large_are_called_that() -> None:
+    told = run_until("show.Gallery", learning_rate=1e9, train_size=640)
+    assert "The loss did not fall: a step of learning_rate = 1e+09 is too large." in told
+    assert "the steps are too large" in told and "That was learning" not in told
+    assert "nan at the start" not in told and "nan%" not in told
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"train_size": -5}, {"dataset": "cats"}, {"dataset": "cifar10"},
+                                   {"epochs": 0}, {"learning_rate": 0.0}])
+def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises(AssertionError, match=next(iter(wrong))):
+        run_until("labkit.device()", **wrong)
 
 
 def test_it_learns_and_draws_once(notebook: dict[str, Any], text: str) -> None:

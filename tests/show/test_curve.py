@@ -119,9 +119,17 @@ def test_a_loss_that_is_not_a_number_is_told_and_does_not_break_the_picture():
     c = LiveCurve(show=False)
     for v in (1.0, float("nan"), float("inf"), *[0.5] * 20):
         c.add(v)
-    assert "2 of the losses not finite" in str(c)
+    assert "loss 1.00 at the start, 0.500 at the end" in str(c)
+    assert "2 of the losses not finite, the first in step 2" in str(c)
     c.finish().png()
     assert "NaN" not in c._svg() and "nan" not in c._svg()
+
+
+def test_losses_that_end_as_no_number_do_not_hide_how_they_began():
+    c = LiveCurve(show=False)
+    for v in (2.0, float("nan"), *[float("nan")] * 58):
+        c.add(v)
+    assert "loss 2.00 at the start, not finite at the end of 60 steps; 59 of the losses not finite, the first in step 2" in str(c)
 
 
 def test_the_rate_is_of_the_training_without_the_drawing():

@@ -72,3 +72,8 @@ def test_lists_that_do_not_fit_are_told():
         Gallery(torch.zeros(2, 1, 4, 4), [0], np.eye(2), ("a", "b"))
     with pytest.raises(LabkitError, match="no picture"):
         Gallery(torch.zeros(0, 1, 4, 4), [], np.zeros((0, 2)), ("a", "b"))
+
+
+def test_probabilities_that_are_no_numbers_are_called_that():
+    broken = Gallery(np.zeros((1, 1, 2, 2), np.uint8), [0], np.full((1, 2), np.nan), ["a", "b"])
+    assert "no number" in broken.text(0) and "nan" not in broken.text(0) + broken.show(0).split("base64")[0]

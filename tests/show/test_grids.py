@@ -92,6 +92,12 @@ def test_the_worst_mistake_is_the_surest_wrong_answer():
     assert drawn(grid).reshape(-1, 3).tolist().count([120, 120, 120]) >= 16  # picture 2 itself is drawn
 
 
+def test_a_model_without_numbers_left_is_not_sure_of_anything():
+    gone = np.full((2, 3), np.nan)
+    told = str(worst_mistakes(np.zeros((2, 1, 2, 2), np.uint8), [1, 2], gone, ["a", "b", "c"]))
+    assert "model said a (no number)" in told and "nan" not in told
+
+
 def test_no_mistake_is_said_and_not_an_error():
     grid = worst_mistakes(torch.zeros(2, 1, 4, 4), [0, 1], np.eye(2), ("a", "b"))
     assert str(grid).endswith("none in 2 pictures") and len(grid.values) == 0
