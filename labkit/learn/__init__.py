@@ -6,6 +6,7 @@ mistakes in ``labkit/learn/exercises/<lesson>.py``; ``labkit.learn.proofs`` show
 
 from __future__ import annotations
 
+from labkit.learn.judge import attempt
 from labkit.learn.session import Result, check, forget, hint, solution
 
-__all__ = ["Result", "check", "forget", "hint", "solution"]
+__all__ = ["Result", "attempt", "check", "forget", "hint", "solution"]

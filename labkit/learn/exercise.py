@@ -42,6 +42,18 @@ class KnownMistake:
     hint: str
 
 
+@dataclass(frozen=True)
+class Stopped:
+    """Stands for the result of a learner's function that stopped with an error; ``check`` turns it into a hint."""
+
+    error: BaseException
+
+    def __str__(self) -> str:
+        return f"stopped with {type(self.error).__name__}: {self.error}"
+
+    __repr__ = __str__
+
+
 Prepared = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -58,6 +70,9 @@ class Exercise:
     mistakes, variants: wrong answers with their hint; right answers written differently (Python source each).
     prepare: how the proofs make ``check``'s arguments from a namespace in which an answer's source ran; by default the
         object of the exercise's name alone.
+    errors: part of an exception's text -> key of the hint that fits when the answer stops with that exception.
+    of_result: True where ``check`` gets what the learner's function gave back, not the function: None is then a forgotten
+        ``return``.
     """
 
     name: str
@@ -68,6 +83,8 @@ class Exercise:
     mistakes: tuple[KnownMistake, ...]
     variants: tuple[str, ...]
     prepare: Callable[[Mapping[str, Any]], Prepared] | None = field(default=None)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    of_result: bool = False
 
     def arguments(self, namespace: Mapping[str, Any]) -> Prepared:
         """What ``check`` would be given for the answer in this namespace."""

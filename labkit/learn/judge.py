@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import sysconfig
 import traceback
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit.learn.exercise import Exercise, Hint, Wrong
+from labkit.learn.exercise import Exercise, Hint, Stopped, Wrong
 from labkit.learn.isolation import untouched
 
 # Hints that every exercise has. An exercise may hold its own text under the same key.
@@ -22,6 +23,14 @@ GENERAL: dict[str, Hint] = {
     "returned_none": Hint(
         "your function gives back None. Is a `return` missing?",
         "your function gives back None: its last line must be `return …` with the result.",
+    ),
+    "in_place": Hint(
+        "your function writes into its argument `{which}`. Whoever called it still needs that as it was.",
+        "no `-=`, `/=` or names that end in `_` on `{which}`: make a new tensor, for example with `.clone()`.",
+    ),
+    "bytes_in_place": Hint(
+        "numbers with a fraction do not fit into bytes{where}: that line writes into a uint8 tensor. Make a new tensor.",
+        "no `/=` or `-=` on uint8 pictures: `x = images.float() / 255` makes a new tensor; go on with x.",
     ),
     "raised": Hint(
         "your code stopped with {error}{where}.",
@@ -63,21 +72,61 @@ def is_placeholder(value: Any) -> bool:
 
 
 def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call the learner's function for a probe; a placeholder as its result becomes Wrong('not_started')."""
+    """Call the learner's function for a probe.
+
+    A placeholder as its result becomes Wrong('not_started'), None becomes Wrong('returned_none'), and a tensor among the
+    arguments that the function changed becomes Wrong('in_place', which=…).
+    """
+    import torch
+
     if not callable(function):
         raise Wrong("not_callable", kind=type(function).__name__)
+    before = {i: a.detach().clone() for i, a in enumerate(args) if isinstance(a, torch.Tensor)}
     result = function(*args, **kwargs)
     if result is None:
         raise Wrong("returned_none")
     if is_placeholder(result):
         raise Wrong("not_started")
+    for i, kept in before.items():
+        if args[i].shape != kept.shape or not torch.equal(args[i].detach(), kept):
+            raise Wrong("in_place", which=_parameter(function, i))
     return result
+
+
+def attempt(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run a learner's function and give back its result; an error becomes a Stopped, about which ``check`` has a hint.
+
+    For exercises whose function takes long, so that it runs in its own cell and not inside a check. An interrupt passes
+    through.
+    """
+    if not callable(function):
+        return function
+    try:
+        return function(*args, **kwargs)
+    except KeyboardInterrupt:
+        raise
+    except NotImplementedError as error:
+        return NotImplemented if not str(error) else Stopped(error)
+    except Exception as error:
+        return Stopped(error)
+
+
+def _parameter(function: Any, place: int) -> str:
+    """The name of a function's positional parameter; 'argument 2' where it has none."""
+    try:
+        return list(inspect.signature(function).parameters)[place]
+    except (TypeError, ValueError, IndexError):
+        return f"argument {place + 1}"
 
 
 def judge(exercise: Exercise, *answer: Any, **extra: Any) -> Verdict:
     """Run the exercise's probe on an answer. Never raises for what the learner wrote; an interrupt passes through."""
     if not answer or is_placeholder(answer[0]):
+        if answer and answer[0] is None and exercise.of_result:
+            return Verdict(False, "returned_none", {"name": exercise.name})
         return Verdict(False, "not_started", {"name": exercise.name})
+    if isinstance(answer[0], Stopped):
+        return _from_error(exercise, answer[0].error)
     try:
         with untouched():
             exercise.probe(*answer, **extra)
@@ -100,9 +149,14 @@ def hint_of(exercise: Exercise, key: str) -> Hint:
 
 
 def sentence(exercise: Exercise, verdict: Verdict, tries: int) -> str:
-    """The hint for this verdict: concrete from the second try on, with the way to the solution from the third on."""
+    """The hint for this verdict: concrete from the second try on, with the way to the solution from the third on.
+
+    An error without a hint of its own is followed by the exercise's pushes, one further with each try.
+    """
     hint = hint_of(exercise, verdict.key)
     text = (hint.first if tries <= 1 else hint.then).format_map({"name": exercise.name, **verdict.values})
+    if verdict.key == "raised" and tries >= 2 and exercise.push:
+        text += " " + exercise.push[min(tries - 2, len(exercise.push) - 1)]
     if tries >= 3 and verdict.key != "not_started":
         text += f' Stuck? solution("{exercise.name}") shows one way.'
     return " ".join(text.split())
@@ -119,6 +173,11 @@ def _from_error(exercise: Exercise, error: BaseException) -> Verdict:
     where = _where(error)
     values = {"name": exercise.name, "error": describe_error(error), "where": where}
     text = str(error)
+    for part, key in exercise.errors.items():
+        if part in text:
+            return Verdict(False, key, values)
+    if isinstance(error, RuntimeError) and "can't be cast to the desired output type" in text:
+        return Verdict(False, "bytes_in_place", values)
     if isinstance(error, RuntimeError) and "same device" in text:
         return Verdict(False, "device", values)
     if isinstance(error, TypeError) and not where and ("argument" in text):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,6 +16,8 @@ def as_numbers(value: Any, key: str, **values: Any) -> Tensor:
     """A float64 tensor on the CPU from a tensor on any device, a number, a list or an array; Wrong(key) otherwise."""
     if isinstance(value, Tensor):
         return value.detach().cpu().double()
+    if isinstance(value, (str, bytes, Mapping, set, frozenset)) or value is None:
+        raise Wrong(key, kind=type(value).__name__, **values)
     try:
         return torch.as_tensor(value, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
@@ -21,6 +25,16 @@ def as_numbers(value: Any, key: str, **values: Any) -> Tensor:
             return torch.stack([as_numbers(v, key, **values) for v in value])
         except (TypeError, RuntimeError):
             raise Wrong(key, kind=type(value).__name__, **values) from None
+
+
+def one_number(value: Any, key: str) -> int | float:
+    """A plain number from a Python, NumPy or torch number or a tensor or array with one element; Wrong(key, kind=…) otherwise."""
+    shape = getattr(value, "shape", None)
+    if callable(getattr(value, "item", None)) and shape is not None and all(side == 1 for side in shape):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise Wrong(key, kind=type(value).__name__)
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def close(a: Tensor, b: Tensor, relative: float = 5e-3, absolute: float = 1e-5) -> bool:

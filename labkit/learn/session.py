@@ -36,6 +36,7 @@ class Result:
 _tries: dict[str, int] = {}
 _last: dict[str, Verdict] = {}
 _pushes: dict[str, int] = {}
+_told: set[str] = set()  # exercises whose last mistake hint() has talked about already
 
 
 def check(name: str, *answer: Any, **extra: Any) -> Result:
@@ -52,10 +53,11 @@ def check(name: str, *answer: Any, **extra: Any) -> Result:
 
 
 def hint(name: str) -> None:
-    """Print the next hint for an exercise: about your last mistake if there was one, else a general push."""
+    """Print the next hint for an exercise: first about your last mistake if there was one, then one general push after another."""
     exercise = find(name)
     verdict = _last.get(name)
-    if verdict is not None and not verdict.passed and verdict.key != "not_started":
+    if verdict is not None and not verdict.passed and verdict.key != "not_started" and name not in _told:
+        _told.add(name)
         print(f"HINT {name}: {sentence(exercise, verdict, 2)}")
         return
     step = min(_pushes.get(name, 0), len(exercise.push) - 1)
@@ -77,10 +79,16 @@ def forget(name: str | None = None) -> None:
             store.clear()
         else:
             store.pop(name, None)
+    if name is None:
+        _told.clear()
+    else:
+        _told.discard(name)
 
 
 def _report(exercise: Exercise, verdict: Verdict) -> Result:
     name = exercise.name
+    if _last.get(name) != verdict:
+        _told.discard(name)
     _last[name] = verdict
     if verdict.passed:
         tries = _tries.pop(name, 0)

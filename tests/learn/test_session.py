@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 import torch
 from torch import nn
 
 from labkit.errors import LabkitError
-from labkit.learn import check, forget, hint, solution
+from labkit.learn import attempt, check, forget, hint, solution
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +105,7 @@ def test_nonsense_never_raises_in_any_exercise(answer: object) -> None:
         target = {"target": 0.9} if name == "beat_target" else {}
         result = check(name, answer, *extra, **target)
         assert not result, (name, answer)
-        assert "{" not in result.message.split(":", 1)[1].replace("{}", ""), result.message
+        assert not re.search(r"\{\w+(:[^}\"]*)?\}", result.message), result.message
 
 
 def test_random_states_are_left_alone() -> None:
@@ -183,6 +184,75 @@ def test_hint_gives_pushes_and_then_talks_about_the_last_mistake(capsys: pytest.
     capsys.readouterr()
     hint("output_size")
     assert "add 1" in capsys.readouterr().out
+
+
+def test_hint_talks_about_a_mistake_once_and_then_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def crashes(images: torch.Tensor, pad: int = 4) -> torch.Tensor:
+        raise ValueError("no idea")
+
+    check("augment", crashes)
+    capsys.readouterr()
+    for _ in range(3):
+        hint("augment")
+    lines = capsys.readouterr().out.splitlines()
+    assert "no idea" in lines[0] and "(1 of 3)" in lines[1] and "(2 of 3)" in lines[2]
+    check("augment", lambda images, pad=4: images)  # another mistake: that comes first again
+    capsys.readouterr()
+    hint("augment")
+    assert "Return the new one" in capsys.readouterr().out
+
+
+def test_an_error_without_a_hint_of_its_own_leads_on_from_try_to_try() -> None:
+    def crashes(images: torch.Tensor, pad: int = 4) -> torch.Tensor:
+        raise ValueError("no idea")
+
+    first, second, third = (check("augment", crashes).message for _ in range(3))
+    assert "F.pad" not in first and "F.pad" in second and "top[:, None]" in third
+
+
+def test_an_argument_changed_in_place_is_named_in_every_exercise() -> None:
+    for name in ("channel_stats", "normalize", "augment", "evaluate", "fit"):
+        def meddles(first, *rest, name=name):  # type: ignore[no-untyped-def]
+            tensors = [a for a in (first, *rest) if isinstance(a, torch.Tensor)]
+            tensors[0].zero_()
+            return tensors[0]
+
+        result = check(name, meddles)
+        assert result.key == "in_place", (name, result.message)
+
+
+def test_a_check_leaves_the_model_of_a_wrong_answer_as_it_is() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(8 * 28 * 28, 10)).eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    assert check("small_cnn", lambda width=16: model).key == "same_model"
+    assert not model.training and all(torch.equal(before[k], v) and v.dtype == before[k].dtype for k, v in model.state_dict().items())
+
+
+def test_a_forgotten_return_is_not_an_unstarted_exercise() -> None:
+    extra = (torch.zeros(4, 3, 32, 32), torch.zeros(4, dtype=torch.long))
+    assert check("beat_target", attempt(lambda: None), *extra, target=0.9).key == "returned_none"
+    assert check("beat_target", attempt(lambda: NotImplemented), *extra, target=0.9).key == "not_started"
+    assert check("output_size", None).key == "not_started"
+
+
+def test_attempt_keeps_an_error_for_the_check() -> None:
+    def stops(value: int) -> int:
+        return value // 0
+
+    def unfinished(value: int) -> int:
+        raise NotImplementedError
+
+    def interrupted(value: int) -> int:
+        raise KeyboardInterrupt
+
+    assert attempt(abs, -3) == 3
+    stopped = attempt(stops, 3)
+    assert "ZeroDivisionError" in str(stopped)
+    message = check("beat_target", stopped, torch.zeros(4, 3, 2, 2), torch.zeros(4), target=0.9).message
+    assert "ZeroDivisionError" in message and "`return value // 0`" in message
+    assert attempt(unfinished, 3) is NotImplemented
+    with pytest.raises(KeyboardInterrupt):
+        attempt(interrupted, 3)
 
 
 def test_solution_prints_the_source(capsys: pytest.CaptureFixture[str]) -> None:

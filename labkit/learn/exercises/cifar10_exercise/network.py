@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
-from labkit.learn.numbers import as_numbers
+from labkit.learn.numbers import as_numbers, one_number
 
 _SIZES = ((32, 3, 1, 0), (32, 3, 1, 1), (32, 5, 1, 2), (32, 2, 2, 0), (32, 3, 2, 1), (7, 3, 2, 0), (28, 5, 3, 1), (8, 8, 1, 0))
 
@@ -35,10 +35,7 @@ def _probe_output_size(answer: Any) -> None:
     got: list[float] = []
     fraction = None
     for case in _SIZES:
-        value = call(answer, *case)
-        value = value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Wrong("not_a_number", kind=type(value).__name__)
+        value = one_number(call(answer, *case), "not_a_number")
         got.append(value)
         if isinstance(value, float):
             fraction = value if fraction is None else fraction
@@ -136,6 +133,9 @@ def output_size(size, kernel, stride=1, padding=0):
 """, """
 def output_size(size, kernel, stride=1, padding=0):
     return math.floor((size + 2 * padding - (kernel - 1) - 1) / stride + 1)
+""", """
+def output_size(size, kernel, stride=1, padding=0):
+    return (torch.tensor(size + 2 * padding - kernel) // stride + 1).numpy()
 """),
 )
 
@@ -155,25 +155,23 @@ class _Tied(nn.Module):
 
 def _probe_count_parameters(answer: Any) -> None:
     simple, full = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Linear(8, 10, bias=False)), _Tied()
-    got = []
-    for model in (simple, full):
-        value = call(answer, model)
-        value = value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Wrong("not_a_number", kind=type(value).__name__)
-        got.append(value)
 
     def count(model: nn.Module, keep: Callable[[nn.Parameter], bool]) -> int:
         return sum(p.numel() for p in model.parameters() if keep(p))
 
     right = [count(m, lambda p: p.requires_grad) for m in (simple, full)]
+    no_bias = [count(m, lambda p: p.requires_grad and p.dim() > 1) for m in (simple, full)]
+    flags = [p.requires_grad for m in (simple, full) for p in m.parameters()]
+    got = [one_number(call(answer, m), "not_a_number") for m in (simple, full)]
+    if flags != [p.requires_grad for m in (simple, full) for p in m.parameters()]:
+        raise Wrong("flags_changed")
     if got == right:
         return
     if got == [len(list(m.parameters())) for m in (simple, full)]:
         raise Wrong("tensors", got=got[0])
     if got == [sum(len(p) for p in m.parameters()) for m in (simple, full)]:
         raise Wrong("first_dimension", got=got[0])
-    if got == [count(m, lambda p: p.requires_grad and p.dim() > 1) for m in (simple, full)]:
+    if got == no_bias:
         raise Wrong("no_bias")
     if got == [sum(t.numel() for t in m.state_dict().values()) for m in (simple, full)]:
         raise Wrong("state_dict")
@@ -192,6 +190,10 @@ count_parameters = Exercise(
         "not_a_number": Hint(
             "give back one whole number (this was: {kind}).",
             "end with `return sum(…)`, not a {kind}.",
+        ),
+        "flags_changed": Hint(
+            "your function changed `requires_grad` in the model. Counting must leave the model as it is.",
+            "only read `p.requires_grad`, never set it: no `p.requires_grad = True`, no `requires_grad_()`.",
         ),
         "tensors": Hint(
             "you counted the tensors ({got}). Each of them holds many numbers.",
@@ -248,6 +250,18 @@ def count_parameters(model):
 def count_parameters(model):
     print(sum(p.numel() for p in model.parameters() if p.requires_grad))
 """, "returned_none"),
+        KnownMistake("thaws everything and counts it", """
+def count_parameters(model):
+    total = 0
+    for p in model.parameters():
+        p.requires_grad = True
+        total += p.numel() if p.requires_grad else 0
+    return total
+""", "flags_changed"),
+        KnownMistake("gives back text", """
+def count_parameters(model):
+    return f"{sum(p.numel() for p in model.parameters() if p.requires_grad):,}"
+""", "not_a_number"),
     ),
     variants=("""
 def count_parameters(model):
@@ -259,11 +273,90 @@ def count_parameters(model):
 """, """
 def count_parameters(model):
     return torch.tensor([p.numel() for p in model.parameters() if p.requires_grad]).sum()
+""", """
+import numpy as np
+
+def count_parameters(model):
+    return sum(np.prod(p.shape) for p in model.parameters() if p.requires_grad)
+""", """
+import numpy as np
+
+def count_parameters(model):
+    return np.array([p.numel() for p in model.parameters() if p.requires_grad]).sum(keepdims=True)
 """),
 )
 
 
 _LARGE = 1_500_000
+
+
+def _home(model: nn.Module) -> torch.device:
+    """The device on which a model lives."""
+    first = next(model.parameters(), None)
+    return torch.device("cpu") if first is None else first.device
+
+
+def _all_one(values: Tensor) -> bool:
+    return bool(((values - 1).abs() < 1e-4).all())
+
+
+def _in_a_plain_list(model: nn.Module) -> str:
+    """The name of an attribute that hides modules from the model in a list, tuple or dict; '' where there is none."""
+    known = {id(m) for m in model.modules()}
+    for module in model.modules():
+        for name, value in vars(module).items():
+            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                continue
+            held = value.values() if isinstance(value, dict) else value
+            if any(isinstance(v, nn.Module) and id(v) not in known for v in held):
+                return name
+    return ""
+
+
+def _first_call(model: nn.Module, x: Tensor) -> Any:
+    """The model's answer; where its layers do not fit together, Wrong that names the layer and what reached it."""
+    reached: list[tuple[nn.Module, list[int]]] = []
+
+    def arrives(layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if inputs and isinstance(inputs[0], Tensor):
+            reached.append((layer, list(inputs[0].shape)))
+
+    handles = [m.register_forward_pre_hook(arrives) for m in model.modules() if next(m.children(), None) is None]
+    try:
+        return model(x)
+    except NotImplementedError as error:
+        raise Wrong("no_forward") from error
+    except (RuntimeError, ValueError) as error:
+        if not reached or "device" in str(error):
+            raise
+        layer, shape = reached[-1]
+        _name_the_misfit(layer, shape, error)
+        raise
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _name_the_misfit(layer: nn.Module, shape: list[int], error: Exception) -> None:
+    text = str(error).splitlines()[0]
+    kind = type(layer).__name__
+    if "too small" in text or "greater than actual input" in text:
+        raise Wrong("map_too_small", layer=kind, got=shape[1:]) from error
+    if isinstance(layer, nn.Linear) and shape[-1] != layer.in_features:
+        if len(shape) > 2:
+            raise Wrong("no_flatten", got=shape[1:], product=math.prod(shape[1:])) from error
+        raise Wrong("does_not_fit", wants=layer.in_features, got=shape[-1]) from error
+    if isinstance(layer, nn.Conv2d) and len(shape) != 4:
+        raise Wrong("flat_too_early", layer=kind, got=shape) from error
+    if isinstance(layer, nn.Conv2d) and shape[1] != layer.in_channels:
+        raise Wrong("channels", layer=f"Conv2d({layer.in_channels}, {layer.out_channels}, …)", wants=layer.in_channels,
+                    got=shape[1]) from error
+    if isinstance(layer, nn.BatchNorm2d):
+        if len(shape) != 4:
+            raise Wrong("flat_too_early", layer=kind, got=shape) from error
+        if shape[1] != layer.num_features:
+            raise Wrong("channels", layer=f"BatchNorm2d({layer.num_features})", wants=layer.num_features,
+                        got=shape[1]) from error
 
 
 def _probe_small_cnn(answer: Any) -> None:
@@ -272,17 +365,14 @@ def _probe_small_cnn(answer: Any) -> None:
     model = call(answer, 8)
     if not isinstance(model, nn.Module):
         raise Wrong("not_a_model", kind=type(model).__name__)
-    model = model.cpu()
-    x = torch.randn(6, 3, 32, 32)
+    again = call(answer, 8)
+    if again is model or {id(p) for p in model.parameters()} & {id(p) for p in again.parameters()}:
+        raise Wrong("same_model")
+    if name := _in_a_plain_list(model):
+        raise Wrong("plain_list", where=name)
+    x = torch.randn(6, 3, 32, 32, device=_home(model))
     model.train()
-    try:
-        out = model(x)
-    except NotImplementedError as error:
-        raise Wrong("no_forward") from error
-    except RuntimeError as error:
-        if "shapes cannot be multiplied" in str(error) or "expected input" in str(error) or "to have" in str(error):
-            raise Wrong("does_not_fit", error=str(error).splitlines()[0]) from error
-        raise
+    out = _first_call(model, x)
     if out is None:
         raise Wrong("returned_none")
     if not isinstance(out, Tensor) or tuple(out.shape) != (6, 10):
@@ -292,23 +382,20 @@ def _probe_small_cnn(answer: Any) -> None:
         out = model(x)
         if not torch.equal(model(x), out):
             raise Wrong("random_in_eval")
-        if torch.allclose(out.exp().sum(1), torch.ones(6), atol=1e-4) or (
-            bool((out >= 0).all()) and torch.allclose(out.sum(1), torch.ones(6), atol=1e-4)
-        ):
+        if _all_one(out.exp().sum(1)) or (bool((out >= 0).all()) and _all_one(out.sum(1))):
             raise Wrong("softmax")
         if bool((out >= 0).all()):
             raise Wrong("relu_last")
         if not any(isinstance(m, nn.Conv2d) for m in model.modules()):
             raise Wrong("no_convolution")
-        wide = model.double()
-        a, b = torch.randn(2, 6, 3, 32, 32, dtype=torch.float64)
-        bend = wide(a) + wide(b) - wide(a + b) - wide(torch.zeros_like(a))
-        if float(bend.abs().max()) < 1e-9 * max(1.0, float(wide(a).abs().max())):
+        a, b = torch.randn(2, 6, 3, 32, 32).to(x.device)
+        bend = model(a) + model(b) - model(a + b) - model(torch.zeros_like(a))
+        if float(bend.abs().max()) < 1e-4 * float(model(a).abs().max()):  # float32, as the model is: not converted
             raise Wrong("straight")
     if sum(isinstance(m, nn.Conv2d) for m in model.modules()) < 2:
         raise Wrong("one_convolution")
-    wider = call(answer, 16).cpu()
-    wider(x)  # lazy layers get their shape only now
+    wider = call(answer, 16)
+    _first_call(wider, x)  # lazy layers get their shape only now
     small, large = (sum(p.numel() for p in m.parameters()) for m in (model, wider))
     if large <= small:
         raise Wrong("width_ignored")
@@ -334,8 +421,34 @@ small_cnn = Exercise(
             "inside your class: `def forward(self, x): …; return x`, at the same indentation as `__init__`.",
         ),
         "does_not_fit": Hint(
-            "two layers do not fit together ({error}). How large is the map when it reaches that layer?",
-            "do the arithmetic of exercise 3 layer by layer, or let nn.AdaptiveAvgPool2d(1) make every map 1×1 ({error}).",
+            "a linear layer expects {wants} numbers for each picture and gets {got}. How large is the map when it is flattened?",
+            "do the arithmetic of exercise 3 layer by layer (channels × rows × columns = {got}), or let nn.AdaptiveAvgPool2d(1) "
+            "make every map 1×1 before you flatten.",
+        ),
+        "no_flatten": Hint(
+            "a linear layer got a map of shape {got}; it wants one row of numbers for each picture. What is missing before it?",
+            "put `nn.Flatten()` before the linear layer: it makes {product} numbers of {got}.",
+        ),
+        "channels": Hint(
+            "`{layer}` expects {wants} channels, and {got} arrive. Each layer takes what the one before it puts out.",
+            "the second number of a Conv2d is the first number of the next: where `{layer}` stands, {got} channels come in.",
+        ),
+        "flat_too_early": Hint(
+            "a {layer} got {got}: there are no rows and columns left. Was the flatten too early?",
+            "first all convolutions and poolings, then `nn.Flatten()`, then the linear layer.",
+        ),
+        "map_too_small": Hint(
+            "nothing is left for a {layer}: a map of {got} reaches it. Each pooling halves the side.",
+            "32 halves five times at most: take out a pooling, or give the convolutions `padding=1` ({layer} gets {got}).",
+        ),
+        "same_model": Hint(
+            "two calls gave back the same layers. Each call should build a new model with new weights.",
+            "make all layers inside the function, not above it: `def small_cnn(width=16): return nn.Sequential(…)`.",
+        ),
+        "plain_list": Hint(
+            "the layers in `{where}` are hidden in a plain Python container: the model does not know that they are its own, and an "
+            "optimizer would never train them.",
+            "use `nn.ModuleList(…)` for `{where}` (or `nn.Sequential(*layers)`), so that `model.parameters()` finds them.",
         ),
         "shape": Hint(
             "6 pictures should give [6, 10], ten scores for each; yours gives {got}.",
@@ -392,6 +505,58 @@ def small_cnn(width=16):
                          nn.Conv2d(width, 2 * width, 3), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Flatten(), nn.Linear(2 * width * 64, 10))
 """, "does_not_fit"),
+        KnownMistake("the flatten missing", """
+def small_cnn(width=16):
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Linear(2 * width * 64, 10))
+""", "no_flatten"),
+        KnownMistake("channels that do not match", """
+def small_cnn(width=16):
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(16 * width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(2 * width * 64, 10))
+""", "channels"),
+        KnownMistake("channels of the batch norm", """
+def small_cnn(width=16):
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(width, 2 * width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(2 * width * 64, 10))
+""", "channels"),
+        KnownMistake("flattened before the second convolution", """
+def small_cnn(width=16):
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.Flatten(),
+                         nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.Linear(2 * width * 1024, 10))
+""", "flat_too_early"),
+        KnownMistake("pooled to nothing", """
+def small_cnn(width=16):
+    return nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU(), nn.MaxPool2d(8),
+                         nn.Conv2d(width, 2 * width, 3), nn.ReLU(), nn.MaxPool2d(4),
+                         nn.Flatten(), nn.Linear(2 * width, 10))
+""", "map_too_small"),
+        KnownMistake("layers in a Python list", """
+class Blocks(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.blocks = [nn.Conv2d(3, width, 3, padding=1), nn.Conv2d(width, 2 * width, 3, padding=1)]
+        self.head = nn.Linear(2 * width * 64, 10)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = F.max_pool2d(F.relu(block(x)), 2)
+        return self.head(x.flatten(1))
+
+def small_cnn(width=16):
+    return Blocks(width)
+""", "plain_list"),
+        KnownMistake("one model for all calls", """
+the_model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                          nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                          nn.Flatten(), nn.Linear(32 * 64, 10))
+
+def small_cnn(width=16):
+    return the_model
+""", "same_model"),
         KnownMistake("nothing between the convolutions", """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, stride=2, padding=1),

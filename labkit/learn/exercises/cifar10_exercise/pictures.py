@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -29,11 +30,13 @@ def _probe_channel_stats(answer: Any) -> None:
         if "dtype" in str(error) or "floating" in str(error):
             raise Wrong("integers") from error
         raise
+    if isinstance(result, (str, bytes, Mapping, set, frozenset)):
+        raise Wrong("not_a_pair", kind=type(result).__name__)
     try:
         mean, std = result
     except (TypeError, ValueError):
         raise Wrong("not_a_pair", kind=type(result).__name__) from None
-    mean, std = as_numbers(mean, "not_a_pair"), as_numbers(std, "not_a_pair")
+    mean, std = as_numbers(mean, "not_numbers"), as_numbers(std, "not_numbers")
     x = images.double() / 255
     right_mean, right_std = x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3))
     for value in (mean, std):
@@ -46,7 +49,9 @@ def _probe_channel_stats(answer: Any) -> None:
         raise Wrong("scale", got=float(mean[0]))
     if close(mean, right_std) and close(std, right_mean):
         raise Wrong("swapped")
-    if not close(mean, right_mean):
+    if any(close(got, right * 255 / 256, 1e-3) for got, right in ((mean, right_mean), (std, right_std))):
+        raise Wrong("by_256", got=float(mean[0]), expected=float(right_mean[0]))
+    if not close(mean, right_mean, 1e-3):
         raise Wrong("mean", got=float(mean[0]), expected=float(right_mean[0]))
     if close(std, right_std**2):
         raise Wrong("variance")
@@ -54,7 +59,7 @@ def _probe_channel_stats(answer: Any) -> None:
         raise Wrong("per_picture")
     if close(std, x.std(dim=0).mean(dim=(1, 2))):
         raise Wrong("per_pixel")
-    if not close(std, right_std):
+    if not close(std, right_std, 1e-3):
         raise Wrong("std", got=float(std[0]), expected=float(right_std[0]))
 
 
@@ -70,6 +75,15 @@ channel_stats = Exercise(
         "not_a_pair": Hint(
             "give back two things, the mean and the standard deviation (this was: {kind}).",
             "end with `return mean, std`; each holds three numbers (this was: {kind}).",
+        ),
+        "not_numbers": Hint(
+            "two things came back, but mean and std must hold numbers; one of yours holds: {kind}.",
+            "no names and no text: `return mean, std`, each a tensor or a list of three numbers (not {kind}).",
+        ),
+        "by_256": Hint(
+            "very near, but a little too small: the first mean is {expected:.4f}, you have {got:.4f}. "
+            "What is the largest value of a byte?",
+            "a byte goes from 0 to 255, so white is 1 only if you divide by 255, not by 256 (first mean: {expected:.4f}).",
         ),
         "one_number": Hint(
             "you have one number for the whole picture; each of the three colour channels needs its own.",
@@ -144,6 +158,31 @@ def channel_stats(images):
     x = images.float() / 255
     return x.mean(dim=(0, 2, 3)), x.std(dim=(2, 3)).mean(dim=0)
 """, "per_picture"),
+        KnownMistake("divided by 256", """
+def channel_stats(images):
+    x = images.float() / 256
+    return x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3))
+""", "by_256"),
+        KnownMistake("the mean by 255, the std by 256", """
+def channel_stats(images):
+    x = images.float()
+    return x.mean(dim=(0, 2, 3)) / 255, x.std(dim=(0, 2, 3)) / 256
+""", "by_256"),
+        KnownMistake("a dict", """
+def channel_stats(images):
+    x = images.float() / 255
+    return {"mean": x.mean(dim=(0, 2, 3)), "std": x.std(dim=(0, 2, 3))}
+""", "not_a_pair"),
+        KnownMistake("two lists of text", """
+def channel_stats(images):
+    x = images.float() / 255
+    return [f"{v:.3f}" for v in x.mean(dim=(0, 2, 3))], [f"{v:.3f}" for v in x.std(dim=(0, 2, 3))]
+""", "not_numbers"),
+        KnownMistake("divided in place", """
+def channel_stats(images):
+    images /= 255
+    return images.mean(dim=(0, 2, 3)), images.std(dim=(0, 2, 3))
+""", "bytes_in_place"),
     ),
     variants=("""
 def channel_stats(images):
@@ -154,27 +193,31 @@ def channel_stats(images):
 def channel_stats(images):
     x = images / 255
     return x.mean((0, 2, 3), keepdim=True), x.std((0, 2, 3), keepdim=True)
+""", """
+def channel_stats(images):
+    x = images.cpu().numpy() / 255
+    return list(x.mean(axis=(0, 2, 3))), x.std(axis=(0, 2, 3))
 """),
 )
+
+
+def _worst(difference: Tensor) -> tuple[int, ...]:
+    """The place of the largest entry; nan counts as largest."""
+    return tuple(int(i) for i in torch.unravel_index(difference.nan_to_num(nan=torch.inf).argmax(), difference.shape))
 
 
 def _probe_normalize(answer: Any) -> None:
     mean, std = torch.tensor([0.45, 0.25, 0.12]), torch.tensor([0.2, 0.1, 0.05])
     m, s = mean.view(1, 3, 1, 1), std.view(1, 3, 1, 1)
     for images in (_pictures(5), _pictures(2, side=3)):  # where a side is 3, a wrong broadcast goes unnoticed
-        before = images.clone()
         try:
-            got = call(answer, images, mean.clone(), std.clone())
+            got = call(answer, images, mean, std)
         except RuntimeError as error:
             if "must match the size" in str(error) or "broadcast" in str(error):
                 raise Wrong("broadcast") from error
-            if "result type" in str(error):
-                raise Wrong("in_place") from error
             raise
         if not isinstance(got, Tensor):
             raise Wrong("not_a_tensor", kind=type(got).__name__)
-        if not torch.equal(images, before):
-            raise Wrong("in_place")
         if got.shape != images.shape:
             raise Wrong("shape", got=list(got.shape), expected=list(images.shape))
         if not got.is_floating_point():
@@ -190,13 +233,22 @@ def _probe_normalize(answer: Any) -> None:
             raise Wrong("scale", got=float(y.max()))
         if close(y, own, 1e-2, 1e-2):
             raise Wrong("own_statistics")
+        if close(y, (x - x.mean()) / x.std(), 1e-2, 1e-2):
+            raise Wrong("own_overall")
+        if close(y, (x - s) / m, 1e-3, 1e-3):
+            raise Wrong("swapped")
+        if any(close(y, (x - a) / b, 1e-3, 1e-3) for a, b in ((mean[0], std[0]), (mean.mean(), std.mean()))):
+            raise Wrong("one_for_all")
         if close(y, x / s - m, 1e-3, 1e-3) or close(y, x - m / s, 1e-3, 1e-3):
             raise Wrong("brackets")
         if close(y, (x - m) * s, 1e-3, 1e-3):
             raise Wrong("times")
         if close(y, (x - mean) / std, 1e-3, 1e-3) if images.shape[-1] == 3 else False:
             raise Wrong("broadcast")
-        raise Wrong("values", got=float(y[0, 0, 0, 0]), expected=float(right[0, 0, 0, 0]))
+        picture, channel, row, column = _worst((y - right).abs())
+        raise Wrong("values", got=float(y[picture, channel, row, column]), expected=float(right[picture, channel, row, column]),
+                    byte=int(images[picture, channel, row, column]), channel=channel, colour=("red", "green", "blue")[channel],
+                    mean=float(mean[channel]), std=float(std[channel]))
 
 
 normalize = Exercise(
@@ -209,8 +261,8 @@ normalize = Exercise(
             "give mean and std the shape [1, 3, 1, 1] first: `mean.view(1, 3, 1, 1)`.",
         ),
         "in_place": Hint(
-            "your code writes into the pictures that it was given. Make a new tensor.",
-            "no `-=`, `/=` or `sub_`: write `x = images.float() / 255` and go on with x.",
+            "your code writes into what it was given (`{which}`). Whoever called it still needs that. Make a new tensor.",
+            "no `-=`, `/=` or `sub_` on `{which}`: write `x = images.float() / 255` and go on with x.",
         ),
         "not_a_tensor": Hint(
             "give back a tensor (this was: {kind}).",
@@ -236,11 +288,24 @@ normalize = Exercise(
             "you measured mean and std anew on this batch. Use the two that were passed in.",
             "`(x - mean) / std` with the arguments: every batch, and the test set, must be treated the same.",
         ),
+        "own_overall": Hint(
+            "you measured one mean and one std on this batch, over all channels. Use those that were passed in, per channel.",
+            "`(x - mean) / std` with the arguments in the shape [1, 3, 1, 1]; no `.mean()` and no `.std()` in here.",
+        ),
+        "swapped": Hint(
+            "you subtract the std and divide by the mean: the two have changed places.",
+            "`(x - mean) / std`, in this order; look where each name stands.",
+        ),
+        "one_for_all": Hint(
+            "you use one mean and one std for all three channels. Each channel has its own.",
+            "no `mean[0]`: the whole mean, in the shape [1, 3, 1, 1], meets all channels at once.",
+        ),
         "brackets": Hint("mind the brackets: first subtract, then divide.", "`(x - mean) / std`, with the brackets."),
         "times": Hint("you multiply by the std. Divide by it.", "`(x - mean) / std`."),
         "values": Hint(
-            "the first pixel should become {expected:.3f}, yours is {got:.3f}.",
-            "pixels to 0…1, minus the channel's mean, divided by its std: the first should be {expected:.3f}.",
+            "a pixel of channel {channel} ({colour}) with the byte {byte} should become {expected:.4g}, yours is {got:.4g}.",
+            "pixels to 0…1, minus the channel's mean, divided by its std: in channel {channel} ({byte} / 255 − {mean:.2f}) / "
+            "{std:.2f} = {expected:.4g}, not {got:.4g}.",
         ),
     },
     push=(
@@ -270,6 +335,43 @@ def normalize(images, mean, std):
 def normalize(images, mean, std):
     return (images.double() / 255 - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
 """, "dtype"),
+        KnownMistake("the first channel's numbers for all", """
+def normalize(images, mean, std):
+    return (images.float() / 255 - mean[0]) / std[0]
+""", "one_for_all"),
+        KnownMistake("mean and std swapped", """
+def normalize(images, mean, std):
+    return (images.float() / 255 - std.view(1, 3, 1, 1)) / mean.view(1, 3, 1, 1)
+""", "swapped"),
+        KnownMistake("one mean of the whole batch", """
+def normalize(images, mean, std):
+    x = images.float() / 255
+    return (x - x.mean()) / x.std()
+""", "own_overall"),
+        KnownMistake("changes mean and std in place", """
+def normalize(images, mean, std):
+    mean *= 255
+    std *= 255
+    return (images.float() - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
+""", "in_place"),
+        KnownMistake("changes the pictures in place", """
+def normalize(images, mean, std):
+    x = (images.float() / 255 - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
+    images.zero_()
+    return x
+""", "in_place"),
+        KnownMistake("divides the bytes in place", """
+def normalize(images, mean, std):
+    images /= 255
+    return (images - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
+""", "bytes_in_place"),
+        KnownMistake("two of three channels only", """
+def normalize(images, mean, std):
+    x = images.float() / 255
+    for c in range(2):
+        x[:, c] = (x[:, c] - mean[c]) / std[c]
+    return x
+""", "values"),
     ),
     variants=("""
 def normalize(images, mean, std):
@@ -333,15 +435,16 @@ def _probe_augment(answer: Any) -> None:
         raise Wrong("shape", got=list(out.shape), expected=list(x.shape))
     if out.dtype != x.dtype:
         raise Wrong("dtype", got=str(out.dtype))
-    if not torch.equal(x, kept):
-        raise Wrong("in_place")
+    same_memory = out.data_ptr() == x.data_ptr()
     out = out.detach().cpu()
     if torch.equal(out, kept):
-        raise Wrong("nothing")
+        raise Wrong("nothing" if same_memory else "centre_crop")
     dy, dx, flipped = _read_marks(out, kept)
     other = call(answer, x, 4).detach().cpu()
     if torch.equal(other, out):
-        raise Wrong("same_every_call")
+        if dy.unique().numel() > 1 or dx.unique().numel() > 1 or flipped.unique().numel() > 1:
+            raise Wrong("same_every_call")
+        raise Wrong("fixed_place" if bool(dy.any()) or bool(dx.any()) else "always_flip")
     if not bool(dy.any()) and not bool(dx.any()):
         raise Wrong("no_crop")
     if dy.unique().numel() == 1 or dx.unique().numel() == 1:
@@ -357,6 +460,9 @@ def _probe_augment(answer: Any) -> None:
     both = torch.cat([flipped, other_flips])
     if not bool(both.any()):
         raise Wrong("no_flip")
+    if bool(both.all()):  # or one coin for the batch that fell like this twice?
+        more = [_read_marks(call(answer, x[:16], 4).detach().cpu(), kept[:16])[2] for _ in range(12)]
+        raise Wrong("always_flip" if bool(torch.cat(more).all()) else "flip_together")
     if flipped.unique().numel() == 1 or other_flips.unique().numel() == 1:
         raise Wrong("flip_together")
     share = float(both.double().mean())
@@ -386,7 +492,40 @@ augment = Exercise(
         ),
         "in_place": Hint(
             "your function changed the pictures that it was given; in the next epoch they would be shifted again.",
-            "work on the padded copy, or on `images.clone()`.",
+            "work on the padded copy, or on `{which}.clone()`.",
+        ),
+        "slice": Hint(
+            "a slice such as `i:i + 32` wants one whole number, and your i is a tensor with a number for each picture.",
+            "give every picture its list of rows, `top[:, None] + torch.arange(H)` (shape [N, H]), and index with that, as in the "
+            "example with `table` above. For a first version, loop: `for t in top.tolist()`.",
+        ),
+        "index_shapes": Hint(
+            "your index tensors do not line up{where}: {error}. Which dimension of the result belongs to each?",
+            "pictures [N, 1, 1], rows [N, H, 1], columns [N, 1, W]: each has its own dimension, the others are 1 ({error}).",
+        ),
+        "outside": Hint(
+            "an index points outside the padded picture{where}. What is the last place where a window can start?",
+            "padded has H + 2 * pad rows; starts go from 0 to 2 * pad, and `torch.arange` counts H rows, not more ({error}).",
+        ),
+        "coin_shape": Hint(
+            "shapes that do not line up{where}: {error}. Are these your N coins? Torch compares shapes from the right.",
+            "coins for pictures [N, 3, H, W] have the shape [N, 1, 1, 1]: `torch.rand(N, 1, 1, 1, device=images.device) < 0.5`.",
+        ),
+        "one_truth": Hint(
+            "`if` wants one yes or no{where}, and this tensor has one for each picture.",
+            "no `if`: `torch.where(coins, images.flip(-1), images)` chooses for each picture (coins: [N, 1, 1, 1]).",
+        ),
+        "centre_crop": Hint(
+            "what comes out equals what came in. A window cut from the middle of the padded picture is the old picture.",
+            "draw where the window starts, for each picture: a whole number from 0 to 2 * pad. A start of `pad` is the middle.",
+        ),
+        "fixed_place": Hint(
+            "every picture moved by the same amount, in every call: nothing in it is random.",
+            "`torch.randint` draws where each picture's window starts; a fixed slice such as `[:, :, :32, :32]` does not.",
+        ),
+        "always_flip": Hint(
+            "every picture is mirrored, every time. Half of the time is enough: the others should stay as they are.",
+            "draw a coin for each picture, `torch.rand(N, 1, 1, 1, device=images.device) < 0.5`, and choose with `torch.where`.",
         ),
         "nothing": Hint(
             "the pictures came back unchanged. Are you giving back the input?",
@@ -503,6 +642,74 @@ def augment(images, pad=4):
     images.flip(-1)
     return images
 """, "nothing"),
+        KnownMistake("slices with tensors", """
+def augment(images, pad=4):
+    n, _, h, w = images.shape
+    p = F.pad(images, (pad,) * 4)
+    i, j = torch.randint(0, 2 * pad + 1, (2, n))
+    return p[:, :, i:i + h, j:j + w]
+""", "slice"),
+        KnownMistake("index tensors that do not line up", """
+def augment(images, pad=4):
+    n, _, h, w = images.shape
+    p = F.pad(images, (pad,) * 4)
+    i, j = torch.randint(0, 2 * pad + 1, (2, n, 1))
+    return p[torch.arange(n), :, i + torch.arange(h), j + torch.arange(w)]
+""", "index_shapes"),
+        KnownMistake("a window that starts too far right", """
+def augment(images, pad=4):
+    n, _, h, w = images.shape
+    p = F.pad(images, (pad,) * 4)
+    i, j = torch.randint(0, 40, (2, n, 1, 1))
+    rows, columns = i + torch.arange(h).view(-1, 1), j + torch.arange(w)
+    return p[torch.arange(n).view(-1, 1, 1), :, rows, columns].permute(0, 3, 1, 2)
+""", "outside"),
+        KnownMistake("coins of shape [N]", """
+def augment(images, pad=4):
+    return torch.where(torch.rand(len(images)) < 0.5, images.flip(-1), images)
+""", "coin_shape"),
+        KnownMistake("if with a tensor of coins", """
+def augment(images, pad=4):
+    if torch.rand(len(images)) < 0.5:
+        images = images.flip(-1)
+    return images
+""", "one_truth"),
+        KnownMistake("always flipped, nothing else", """
+def augment(images, pad=4):
+    return images.flip(-1)
+""", "always_flip"),
+        KnownMistake("always flipped, with a right crop", """
+def augment(images, pad=4):
+    n, _, h, w = images.shape
+    padded = F.pad(images, (pad,) * 4)
+    tops, lefts = torch.randint(0, 2 * pad + 1, (2, n)).tolist()
+    return torch.stack([p[:, t:t + h, l:l + w] for p, t, l in zip(padded, tops, lefts)]).flip(-1)
+""", "always_flip"),
+        KnownMistake("centre crop", """
+def augment(images, pad=4):
+    _, _, h, w = images.shape
+    return F.pad(images, (pad,) * 4)[:, :, pad:pad + h, pad:pad + w]
+""", "centre_crop"),
+        KnownMistake("always the upper left corner", """
+def augment(images, pad=4):
+    _, _, h, w = images.shape
+    return F.pad(images, (pad,) * 4)[:, :, :h, :w]
+""", "fixed_place"),
+        KnownMistake("a seed inside", """
+def augment(images, pad=4):
+    torch.manual_seed(0)
+    n, _, h, w = images.shape
+    padded = F.pad(images, (pad,) * 4)
+    tops, lefts = torch.randint(0, 2 * pad + 1, (2, n)).tolist()
+    out = torch.stack([p[:, t:t + h, l:l + w] for p, t, l in zip(padded, tops, lefts)])
+    return torch.where(torch.rand(n, 1, 1, 1) < 0.5, out.flip(-1), out)
+""", "same_every_call"),
+        KnownMistake("flips in place", """
+def augment(images, pad=4):
+    coins = torch.rand(len(images)) < 0.5
+    images[coins] = images[coins].flip(-1)
+    return images
+""", "in_place"),
     ),
     variants=("""
 def augment(images, pad=4):
@@ -523,4 +730,12 @@ def augment(images, pad=4):
     top, left = torch.randint(0, 2 * pad + 1, (2, n), device=images.device)
     return windows[torch.arange(n, device=images.device), :, top, left]
 """),
+    errors={
+        "can be converted to an index": "slice",
+        "slice indices must be integers": "slice",
+        "indexing tensors could not be broadcast": "index_shapes",
+        "out of bounds for dimension": "outside",
+        "at non-singleton dimension": "coin_shape",
+        "Boolean value of Tensor": "one_truth",
+    },
 )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Prepared, Wrong
-from labkit.learn.judge import call
+from labkit.learn.judge import attempt, call
 
 
 def _probe_learning_rate(answer: Any) -> None:
@@ -860,7 +860,7 @@ def _prepare_beat_target(namespace: Mapping[str, Any]) -> Prepared:
     """Train with the answer on the toy task, and hand over what it gave back, as the notebook does on the real one."""
     answer = namespace["beat_target"]
     train_x, train_y, test_x, test_y = toy_task()
-    result = answer(train_x, train_y, 4, 0) if callable(answer) else answer
+    result = attempt(answer, train_x, train_y, 4, 0)
     return (result, test_x, test_y), {"target": 0.9}
 
 
@@ -877,6 +877,20 @@ beat_target = Exercise(
     lesson="02",
     probe=_probe_beat_target,
     hints={
+        "returned_none": Hint(
+            "`beat_target` gives back None. Is the `return` missing?",
+            "the last line of `beat_target` must be `return model`: the model was trained, and then forgotten.",
+        ),
+        "rate_signature": Hint(
+            "`fit` calls `rate(step, total)` with two arguments, and your `learning_rate` needs four. "
+            "Who tells it the peak and the warm-up?",
+            "hand `fit` a function of two arguments that fills in the others: "
+            "`lambda step, total: learning_rate(step, total, 0.05, total // 5)`.",
+        ),
+        "rate_is_a_number": Hint(
+            "`fit` wants a function that it can ask before each step, and got a single number or nothing.",
+            "no call when you hand it over: `lambda step, total: learning_rate(step, total, 0.05, total // 5)` is a function.",
+        ),
         "a_number": Hint(
             "hand over the trained model: the check measures it itself (this was the number {got:.3f}).",
             "`beat_target` ends with `return model` (this was the number {got:.3f}).",
@@ -910,6 +924,35 @@ beat_target = Exercise(
         "Batch norm after each convolution and a peak rate of 0.05 to 0.3 for SGD with momentum are a good start.",
     ),
     mistakes=(
+        KnownMistake("nothing given back", """
+def beat_target(train_x, train_y, epochs, seed):
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))
+    plain = torch.optim.SGD(model.parameters(), lr=0.01)
+    F.cross_entropy(model(train_x), train_y).backward()
+    plain.step()
+""", "returned_none"),
+        KnownMistake("the four-argument learning_rate", """
+def beat_target(train_x, train_y, epochs, seed):
+    torch.manual_seed(seed)
+    model = small_cnn(8)
+    fit(model, train_x, train_y, epochs, 50, augment, learning_rate)
+    return model
+""", "rate_signature"),
+        KnownMistake("a number for the rate", """
+def beat_target(train_x, train_y, epochs, seed):
+    torch.manual_seed(seed)
+    model = small_cnn(8)
+    fit(model, train_x, train_y, epochs, 50, augment, learning_rate(0, 100, 0.05, 20))
+    return model
+""", "rate_is_a_number"),
+        KnownMistake("the rate forgotten", """
+def beat_target(train_x, train_y, epochs, seed):
+    torch.manual_seed(seed)
+    model = small_cnn(8)
+    fit(model, train_x, train_y, epochs, 50, augment)
+    return model
+""", "raised"),
         KnownMistake("gives back the losses", _USES_OWN_PIECES.replace("{result}", "history"), "not_a_model"),
         KnownMistake(
             "gives back the accuracy",
@@ -965,4 +1008,11 @@ def beat_target(train_x, train_y, epochs, seed):
     return model
 """,),
     prepare=_prepare_beat_target,
+    errors={
+        "required positional arguments: 'peak' and 'warmup'": "rate_signature",
+        "required positional argument: 'warmup'": "rate_signature",
+        "required positional argument: 'peak'": "rate_signature",
+        "object is not callable": "rate_is_a_number",
+    },
+    of_result=True,
 )
