@@ -17,19 +17,48 @@ from labkit.catalog import gfx as catalog
 from labkit.errors import LabkitError
 from labkit.machine.facts import is_wsl, tidy
 from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, recognise, rocm_smi, rocminfo
-from labkit.machine.readers.text import LONGEST_LINE, clean
+from labkit.machine.readers.text import clean
 
 LARGEST_TEXT = 400_000  # characters of one text that rules look at
 LARGEST_FILE = 64 << 20
 
 
 def bounded(text: str) -> str:
-    """A text that rules can search quickly: its beginning and its end, no endless lines. Errors stand at the end of a log."""
+    """A text that rules can search in a time that grows with its length and no faster.
+
+    It keeps the beginning and the end of a long text, because errors stand at the end of a log, and of a long line;
+    it shortens what no tool and no person writes: one character hundreds of times, words of a thousand letters, rows
+    of empty lines.
+    """
     if len(text) > LARGEST_TEXT:
         text = text[: LARGEST_TEXT // 4] + "\n" + text[-LARGEST_TEXT // 4 * 3 :]
-    if len(text) > LONGEST_LINE:
-        text = "\n".join(line[:LONGEST_LINE] for line in text.split("\n"))
-    return text
+    kept: list[str] = []
+    empty = 0
+    for line in text.split("\n"):
+        if not line or line.isspace():
+            empty += 1
+            if empty <= _EMPTY_LINES:
+                kept.append(line[:_RUN])
+            continue
+        empty = 0
+        kept.append(_short_line(line) if len(line) > _RUN else line)
+    return "\n".join(kept)
+
+
+_RUN, _WORD, _LINE, _EMPTY_LINES = 100, 500, 2000, 10  # the longest run of one character, word, line, row of empty lines
+_RUNS = re.compile(rf"(.)\1{{{_RUN},}}")
+_WORDS = re.compile(rf"\S{{{_WORD + 1},}}")
+
+
+def _short_line(line: str) -> str:
+    """A long line without endless runs and words: its beginning and its end."""
+    line = _RUNS.sub(lambda run: run.group(1) * _RUN, _cut(line, 4 * _LINE))
+    line = _WORDS.sub(lambda word: _cut(word.group(), _WORD), line)
+    return _cut(line, _LINE)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length // 2]} … {text[-length // 2 :]}"
 
 
 @dataclass(frozen=True)
@@ -160,9 +189,9 @@ class Evidence:
     def smi_gpus(self) -> Sequence[Mapping[str, Any]]:
         """GPUs that rocm-smi or amd-smi lists: both ask the driver, not the runtime."""
         for name, reader in (("rocm_smi", rocm_smi.read), ("amd_smi", amd_smi.read)):
-            text = self._cleaned.get(name, "")
-            if text:
-                found: Sequence[Mapping[str, Any]] = reader(text)["gpus"]
+            text = self.texts.get(name, "")[:LARGEST_TEXT]
+            if text:  # JSON may stand in one long line, so the whole text is read
+                found: Sequence[Mapping[str, Any]] = reader(clean(text))["gpus"]
                 if found:
                     return found
         return ()

@@ -16,6 +16,7 @@ from labkit import cli
 from labkit.errors import LabkitError
 from labkit.machine import doctor, evidence
 from labkit.machine.evidence import from_case
+from labkit.machine.rules import RULES
 from tests.machine.case_files import load
 
 CASES = load()
@@ -106,3 +107,43 @@ def test_an_error_at_the_end_of_a_long_log_is_seen() -> None:
     )
     found = doctor.diagnose(from_case({"platform": "linux", "given": {"symptom": log}}))
     assert found.findings[0].code == "hip-library-mismatch"
+
+
+_LETTERS = "".join(chr(65 + (7 * n * n + 3 * n) % 26) + chr(97 + (11 * n) % 26) for n in range(60))
+_AWKWARD = {
+    "letters": "A", "brackets": "[", "blanks": " ", "slashes": "/", "digits": "1", "dots": ".", "colons": ":", "dashes": "-",
+    "rocm": "rocm", "base64": _LETTERS, "empty lines": "\n", "blank lines": " \n", "numbers": "1.5 s ", "import": "import torch ",
+    "first": "first ", "truth": "True ", "times": "first 3 s then 2 ms ", "paths": "/opt/rocm/lib", "variables": "HSA_X=1 ",
+    "torch": "torch 2.1 ", "error": "HIP error: ", "libraries": "librocblas.so.1: ", "GiB": "12 GiB free; ", "nan": "nan bf16 ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _AWKWARD)
+def test_every_rule_takes_a_time_in_proportion_to_the_symptom(name: str) -> None:
+    """One line without end, of the kinds that make a pattern try again from every place: ten times longer, not 100 times dearer."""
+
+    def cost(length: int) -> float:
+        text = (_AWKWARD[name] * length)[:length]
+        known = [from_case({"platform": system, "given": {"symptom": text}}) for system in ("linux", "windows")]
+        start = time.perf_counter()
+        for one in known:
+            for rule in RULES:
+                rule.test(one)
+        return time.perf_counter() - start
+
+    cost(1000)
+    small = min(cost(10_000) for _ in range(2))
+    assert cost(100_000) < 25 * max(small, 0.02)
+
+
+def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
+    line = "x y " * 30_000 + "RuntimeError: HIP error: invalid device function"
+    assert evidence.bounded("first " + line).startswith("first ")
+    assert len(evidence.bounded(line)) < 3000
+    found = doctor.diagnose(from_case({"platform": "linux", "given": {"symptom": line}}))
+    assert found.findings[0].code == "arch-not-in-wheel"
+
+
+def test_an_ordinary_text_is_searched_as_it_stands() -> None:
+    text = "GPU[0] : " + "=" * 90 + "\n\n\n  a line\twith tabs  \n"
+    assert evidence.bounded(text) == text
