@@ -93,7 +93,7 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
     """Tries ``step()`` with one thread and with all of torch's threads, keeps the better number, and says why.
 
     The probe takes about ``seconds`` seconds, or four to six steps where that is longer. It begins with one thread; if the
-    first step with all threads then takes twice as long and the time is used up, it was the last. (A step that has begun
+    first step with all threads then takes twice as long and three times ``seconds``, it was the last. (A step that has begun
     cannot be stopped.) The step really runs: give one whose effects do not matter, for example on a copy of the model.
     With a GPU nothing is changed.
 
@@ -128,7 +128,7 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
     if threads == 1:
         reason = "more do not pay for this step here and now"
         if every.blocks == every.steps == 1 and one.blocks == 1 and every.mean_s >= _HOPELESS * one.mean_s:
-            reason = f"with {most}, one step took {words.digits(every.mean_s / one.mean_s)} times as long"
+            reason = f"the first step with {most} took {words.digits(every.mean_s / one.mean_s)} times as long"
     else:
         reason = f"this step is {words.digits(one.mean_s / every.mean_s)} times as fast as with one"
     return ThreadChoice(threads, before, reason, paces, probe_s)
@@ -150,7 +150,7 @@ def _probe(step: Callable[[], object], numbers: tuple[int, ...], seconds: float,
     for number in numbers:  # first calls pay for set-up: they only tell how many steps fill a block
         torch.set_num_threads(number)
         first = timed()
-        if second and first >= _HOPELESS * min(second.values()) and clock() - begin + first > _PATIENCE * seconds:
+        if second and first >= max(_HOPELESS * min(second.values()), _PATIENCE * seconds):
             second[number] = first
             return tuple(_pace(n, [second[n]], 1) for n in numbers if n in second), clock() - begin
         second[number] = timed()

@@ -288,7 +288,7 @@ def histogram(
                 else "nothing to count"
             )
             below = "; ".join(
-                f"{(numbers < x).sum() / max(1, numbers.size):.1%} below {mark}" for mark, x in marks.items()
+                f"{(numbers < x).sum() / max(1, numbers.size):.1%} below {number(x)} ({mark})" for mark, x in marks.items()
             )
             lines.append(
                 ": ".join(

@@ -72,7 +72,7 @@ def test_zeros_and_what_is_not_finite_are_counted_apart():
     counts, edges, zeros, strange = picture.values["gradients"]
     assert (counts.sum(), zeros, strange) == (3, 2, 2)
     assert counts[0] == 1 and counts[-1] == 1 and len(edges) == 11
-    assert "28.6% are exactly 0; 2 not finite; 33.3% below smallest float16" in str(picture)
+    assert "28.6% are exactly 0; 2 not finite; 33.3% below 6.00e-08 (smallest float16)" in str(picture)
     assert picture.axes.get_xscale() == "log"
 
 
