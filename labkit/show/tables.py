@@ -34,7 +34,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         style = ("text-align:left;vertical-align:top;padding:3px 12px 3px 0;color:inherit;background:transparent;"
-                 "white-space:normal;word-break:normal;overflow-wrap:normal;hyphens:none;min-width:{}")
+                 "white-space:normal;word-break:normal;overflow-wrap:anywhere;hyphens:none;min-width:{}")
         styles = [style.format(width) for width in map(_least_width, zip(self.columns, *self.rows, strict=True))]
         head = "".join(f"<th scope='col' style='{style}'>{escape(name)}</th>" for style, name in zip(styles, self.columns, strict=True))
         body = "".join("<tr style='background:transparent'>" + "".join(
@@ -47,11 +47,15 @@ class Table:
                 "</table></div>")
 
 
+_LONGEST_WORD = 32
+
+
 def _least_width(column: Sequence[str]) -> str:
-    """The width below which a column does not shrink: about four lines for its longest cell, its longest word at least."""
+    """The width below which a column does not shrink: about four lines for its longest cell, its longest word at least
+    (an address, longer than any word, may be broken)."""
     cells = column[1:] or column
     longest = max(map(len, cells))
-    word = max(len(word) for cell in column for word in cell.split() or [""])
+    word = max(min(len(word), _LONGEST_WORD) for cell in column for word in cell.split() or [""])
     return f"{min(longest, max(word, min(24, -(-longest // 4))))}ch"
 
 

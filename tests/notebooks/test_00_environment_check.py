@@ -59,7 +59,7 @@ def test_each_guess_may_be_left_out_and_is_shown_beside_the_result(capsys: pytes
     names, _ = run()
     told = capsys.readouterr().out
     assert names["my_guess"] is None and told.count("Your guess: none") == 3
-    assert "available, kernels: (2, 1)" in told, "the cpu and cuda wheels see no GPU, and only AMD's has its kernels"
+    assert "Of 4 builds 2 say True, 1 would run a kernel." in told, "cpu and cuda see no GPU; only AMD's has its kernels"
 
 
 def test_a_question_stands_before_a_cell_without_a_stored_answer() -> None:
