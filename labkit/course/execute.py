@@ -116,7 +116,7 @@ def _plan(lesson: Lesson, profile: str, typed: Mapping[str, str]) -> Plan:
 
     limits = {**LIMITS[profile], **lesson.limits.get(profile, {})}
     if not lesson.path.is_file():
-        return Plan(lesson, error=LessonError("notebook", f"there is no notebook {lesson.path.name}."))
+        return Plan(lesson, error=LessonError("notebook", f"there is no notebook {lesson.path.name}. To restore it: git checkout -- notebooks"))
     try:
         with _quiet():
             declared = papermill.inspect_notebook(str(lesson.path))

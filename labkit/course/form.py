@@ -29,11 +29,13 @@ _METADATA = {
     "language_info": {"name": "python"},
 }
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_FIX = "run 'python -m labkit format --fix'"
+_FIX = "run 'python3 -m labkit format --fix'"
 _GOLDEN_AT_LEAST = 3
 # Folders that are different on every computer. /dev, /proc, /sys and /opt/rocm are not: lesson 00 looks at them.
-_ABSOLUTE = re.compile(r"^(/(home|Users|root|tmp|mnt|media|usr|var|data|srv|opt(?!/rocm)|workspace|content|kaggle)(/|$)"
-                       r"|[A-Za-z]:[\\/]|~[\\/])")
+_ABSOLUTE = re.compile(
+    r"^(/(home|Users|root|tmp|mnt|media|usr|var|data|srv|opt(?!/rocm)|workspace|content|kaggle)(/|$)"
+    r"|[A-Za-z]:[\\/]|~[\\/])"
+)
 _NETWORK = {"urllib.request", "urllib3", "requests", "httpx", "aiohttp", "http.client", "ftplib", "wget"}
 _SHELL_MAGIC = re.compile(r"^\s*(!|%%?(bash|sh|script|cmd|sx|system|writefile|pip|conda|mamba|uv)\b)")
 _CONFLICT = re.compile(r"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
@@ -70,8 +72,15 @@ def main(paths: Sequence[Path], fix: bool = False, golden: bool = False) -> int:
     if not paths:
         paths = [lesson.path for lesson in course.lessons]
         strays = sorted(path for path in table.NOTEBOOKS.glob("*.ipynb") if path.resolve() not in lessons)
-        complaints += [Complaint(_name(path), None, "is not in the table of lessons",
-                                 "add it to notebooks/course.toml, or move it elsewhere") for path in strays]
+        complaints += [
+            Complaint(
+                _name(path),
+                None,
+                "is not in the table of lessons",
+                "add it to notebooks/course.toml, or move it elsewhere",
+            )
+            for path in strays
+        ]
     changed = 0
     for path in paths:
         lesson = lessons.get(path.resolve())
@@ -95,7 +104,9 @@ def main(paths: Sequence[Path], fix: bool = False, golden: bool = False) -> int:
     done = f"{len(paths)} notebook{'s' if len(paths) != 1 else ''} looked at"
     if fix or golden:
         done += f", {changed} rewritten"
-    print(f"{done}: {'canonical.' if not complaints else f'{len(complaints)} complaints.'}")
+    print(
+        f"{done}: {'canonical' if not complaints else '1 complaint' if len(complaints) == 1 else f'{len(complaints)} complaints'}."
+    )
     return 1 if complaints else 0
 
 
@@ -111,11 +122,16 @@ def read(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise LabkitError("the file does not exist", "write the lesson, or take it out of notebooks/course.toml") from None
+        raise LabkitError(
+            "the file does not exist",
+            "restore it: git checkout -- notebooks (or write the lesson, or take it out of notebooks/course.toml)",
+        ) from None
     except OSError as error:
         raise LabkitError(f"the file cannot be read: {error.strerror or error}", "check its permissions") from None
     except UnicodeDecodeError:
-        raise LabkitError("the file is not UTF-8 text, so it is no notebook", "take it back from git") from None
+        raise LabkitError(
+            "the file is not UTF-8 text, so it is no notebook", "restore it: git checkout -- notebooks"
+        ) from None
 
 
 def parse(text: str, name: str = "the notebook") -> dict[str, Any]:
@@ -128,11 +144,14 @@ def parse(text: str, name: str = "the notebook") -> dict[str, Any]:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
         if _CONFLICT.search(text):
-            raise LabkitError("it holds the marks of an unresolved merge conflict",
-                              "resolve it, or take one side with git checkout") from None
+            raise LabkitError(
+                "it holds the marks of an unresolved merge conflict", "resolve it, or take one side with git checkout"
+            ) from None
         where = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         what = "it is empty" if not text.strip() else f"its JSON is damaged{where}"
-        raise LabkitError(f"{what}, so it cannot be read as a notebook", "take it back from git, or save it again in JupyterLab") from None
+        raise LabkitError(
+            f"{what}, so it cannot be read as a notebook", "take it back from git, or save it again in JupyterLab"
+        ) from None
     remedy = "open it in JupyterLab and save it, or take it back from git"
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         if isinstance(notebook, dict) and isinstance(notebook.get("worksheets"), list):
@@ -144,13 +163,19 @@ def parse(text: str, name: str = "the notebook") -> dict[str, Any]:
         if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
             raise LabkitError(f"cell {number} is no cell of a known kind", remedy)
         source = cell.get("source", "")
-        if not isinstance(source, str) and not (isinstance(source, list) and all(isinstance(line, str) for line in source)):
+        if not isinstance(source, str) and not (
+            isinstance(source, list) and all(isinstance(line, str) for line in source)
+        ):
             raise LabkitError(f"cell {number} has a source that is no text", remedy)
         try:
             _source(cell).encode("utf-8")
         except UnicodeEncodeError:
-            raise LabkitError(f"cell {number} holds half a character that no file can store", "type that place again") from None
-        if not isinstance(cell.get("outputs", []), list) or not all(isinstance(out, dict) for out in cell.get("outputs", [])):
+            raise LabkitError(
+                f"cell {number} holds half a character that no file can store", "type that place again"
+            ) from None
+        if not isinstance(cell.get("outputs", []), list) or not all(
+            isinstance(out, dict) for out in cell.get("outputs", [])
+        ):
             raise LabkitError(f"cell {number} has outputs that are no list", remedy)
     return notebook
 
@@ -256,8 +281,10 @@ def _clean_once(text: str, kind: str) -> str:
     elif kind == "markdown" and lines:
         # Two blanks before a line of text are Markdown's line break.
         following = [*lines[1:], ""]
-        lines = [line.rstrip(" \t") + ("  " if line.endswith("  ") and line.strip() and after.strip() else "")
-                 for line, after in zip(lines, following, strict=True)]
+        lines = [
+            line.rstrip(" \t") + ("  " if line.endswith("  ") and line.strip() and after.strip() else "")
+            for line, after in zip(lines, following, strict=True)
+        ]
     return "\n".join(lines)
 
 
@@ -265,7 +292,11 @@ def _inside_strings(source: str) -> set[int] | None:
     """The numbers of the lines whose end lies inside a string; None where the text is no Python (then nothing is stripped)."""
     inside: set[int] = set()
     starts: list[int] = []
-    names = {value: key for key, value in vars(tokenize).items() if key in ("FSTRING_START", "FSTRING_END", "TSTRING_START", "TSTRING_END")}
+    names = {
+        value: key
+        for key, value in vars(tokenize).items()
+        if key in ("FSTRING_START", "FSTRING_END", "TSTRING_START", "TSTRING_END")
+    }
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             name = names.get(token.type, "")
@@ -295,14 +326,22 @@ def _golden_outputs(cell: dict[str, Any]) -> list[dict[str, Any]]:
                 made.append({"output_type": "stream", "name": name, "text": _lines(text)})
         elif kind in ("execute_result", "display_data"):
             data = out.get("data") if isinstance(out.get("data"), dict) else {}
-            kept: dict[str, Any] = {str(mime): _lines(_text(value)) for mime, value in data.items() if str(mime).startswith("text/")}
+            kept: dict[str, Any] = {
+                str(mime): _lines(_text(value)) for mime, value in data.items() if str(mime).startswith("text/")
+            }
             if kept:
                 made.append({"output_type": kind, "data": kept, "metadata": {}})
     return made
 
 
 def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else "".join(part for part in value if isinstance(part, str)) if isinstance(value, list) else ""
+    text = (
+        value
+        if isinstance(value, str)
+        else "".join(part for part in value if isinstance(part, str))
+        if isinstance(value, list)
+        else ""
+    )
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -356,7 +395,11 @@ def _differences(notebook: dict[str, Any], right: dict[str, Any], name: str) -> 
             yield Complaint(name, number, what, _FIX)
         if cell["cell_type"] == "code":
             if cell.get("outputs") != want["outputs"]:
-                what = "its golden output is not in canonical form" if want["outputs"] else "has stored outputs and is not golden"
+                what = (
+                    "its golden output is not in canonical form"
+                    if want["outputs"]
+                    else "has stored outputs and is not golden"
+                )
                 yield Complaint(name, number, what, _FIX)
             if "execution_count" not in cell or cell["execution_count"] != want["execution_count"]:
                 yield Complaint(name, number, "has an execution count that does not belong there", _FIX)
@@ -369,7 +412,9 @@ def content_complaints(notebook: dict[str, Any], name: str, lesson: Lesson | Non
     """What only the author can put right. With a ``lesson``, the rules for lessons of the course are checked too."""
     cells = [cell for cell in notebook["cells"] if _source(cell).strip()]
     numbers = {id(cell): number for number, cell in enumerate(notebook["cells"], 1)}
-    complaints = [Complaint(name, numbers[id(cell)], what, remedy) for cell in cells for what, remedy in _cell_content(cell)]
+    complaints = [
+        Complaint(name, numbers[id(cell)], what, remedy) for cell in cells for what, remedy in _cell_content(cell)
+    ]
     complaints += _exercises(cells, numbers, name)
     if lesson is not None:
         complaints += _lesson_content(cells, numbers, name, lesson)
@@ -384,7 +429,10 @@ def _cell_content(cell: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "holds an attached file", "draw the picture in a code cell, or leave it out"
     if cell["cell_type"] != "code":
         if re.search(r"^\s*(`{3,}|:{3,})\{\w", _source(cell), re.MULTILINE):
-            yield "uses a directive, which JupyterLab shows raw", "write plain Markdown, for example a quote that begins with a bold word"
+            yield (
+                "uses a directive, which JupyterLab shows raw",
+                "write plain Markdown, for example a quote that begins with a bold word",
+            )
         if any(tag in tags for tag in (*GOLDEN_TAGS, "parameters")):
             yield "is no code cell, and has a tag that only a code cell can have", "take the tag away"
         return
@@ -394,12 +442,15 @@ def _cell_content(cell: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if len(golden) == 2:
         yield from _golden_content(cell)
     if "raises-exception" in tags:
-        yield "is tagged raises-exception, which papermill reports as a failure", "catch the error in the cell and print it"
+        yield (
+            "is tagged raises-exception, which papermill reports as a failure",
+            "catch the error in the cell and print it",
+        )
     yield from _code_content(_source(cell))
 
 
 def _golden_content(cell: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    remedy = "run 'python -m labkit format --golden'"
+    remedy = "run 'python3 -m labkit format --golden'"
     outputs = cell.get("outputs", [])
     if not outputs or not isinstance(cell.get("execution_count"), int):
         yield "is golden and has no stored output, so nothing would be compared", remedy
@@ -407,7 +458,10 @@ def _golden_content(cell: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if out.get("output_type") == "error":
             yield "is golden and its stored output is an error", f"correct the cell, then {remedy}"
         elif out.get("output_type") == "stream" and out.get("name") == "stderr":
-            yield "is golden and its stored output is a warning or an error message", f"print to the normal output, then {remedy}"
+            yield (
+                "is golden and its stored output is a warning or an error message",
+                f"print to the normal output, then {remedy}",
+            )
         elif any(mime != "text/plain" for mime in out.get("data", {})):
             yield "is golden and its stored output is more than plain text", f"print text, then {remedy}"
 
@@ -430,19 +484,37 @@ def _code_content(source: str) -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.ImportFrom):
                 modules += [f"{node.module}.{alias.name}" for alias in node.names]
             if any(module.split(".")[0] == "torchvision" for module in modules):
-                yield "imports torchvision, which costs seconds and which no lesson needs", "use plain torch, or labkit.data"
+                yield (
+                    "imports torchvision, which costs seconds and which no lesson needs",
+                    "use plain torch, or labkit.data",
+                )
             if any(module in _NETWORK or module.split(".")[0] in _NETWORK for module in modules):
-                yield "imports a module that fetches from the network", "fetch data with labkit.data, which works without a network"
+                yield (
+                    "imports a module that fetches from the network",
+                    "fetch data with labkit.data, which works without a network",
+                )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _ABSOLUTE.match(node.value):
             yield f"names an absolute path: '{node.value}'", "use a path relative to the notebook, or tempfile"
-        elif isinstance(node, ast.Call) and _name_of(node.func) not in ("print", "Markdown", "HTML", "display") and any(
-                isinstance(value, ast.Constant) and isinstance(value.value, str) and re.match(r"(https?|ftp)://", value.value)
-                for value in [*node.args, *(keyword.value for keyword in node.keywords)]):
-            yield "hands an address of the network to a function", "fetch data with labkit.data, which works without a network"
+        elif (
+            isinstance(node, ast.Call)
+            and _name_of(node.func) not in ("print", "Markdown", "HTML", "display")
+            and any(
+                isinstance(value, ast.Constant)
+                and isinstance(value.value, str)
+                and re.match(r"(https?|ftp)://", value.value)
+                for value in [*node.args, *(keyword.value for keyword in node.keywords)]
+            )
+        ):
+            yield (
+                "hands an address of the network to a function",
+                "fetch data with labkit.data, which works without a network",
+            )
 
 
 def _name_of(function: ast.expr) -> str:
-    return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
 
 
 def _exercises(cells: Sequence[dict[str, Any]], numbers: dict[int, int], name: str) -> list[Complaint]:
@@ -453,19 +525,35 @@ def _exercises(cells: Sequence[dict[str, Any]], numbers: dict[int, int], name: s
         named = [tag.removeprefix("exercise:") for tag in tags if tag.startswith("exercise:")]
         number = numbers[id(cell)]
         if len(named) > 1 or ("exercise" in tags) != bool(named):
-            found.append((number, "has the tags of an exercise, and not as a pair", "give it exactly 'exercise' and 'exercise:NAME'"))
+            found.append(
+                (
+                    number,
+                    "has the tags of an exercise, and not as a pair",
+                    "give it exactly 'exercise' and 'exercise:NAME'",
+                )
+            )
         if named and cell["cell_type"] != "code":
-            found.append((number, "is tagged as an exercise and is no code cell", "tag the code cell that the learner fills in"))
+            found.append(
+                (number, "is tagged as an exercise and is no code cell", "tag the code cell that the learner fills in")
+            )
         for exercise in named:
             if not re.fullmatch(r"[a-z][a-z0-9_]*", exercise):
-                found.append((number, f"'exercise:{exercise}' is no name of a Python function", "use lower-case letters, digits and '_'"))
+                found.append(
+                    (
+                        number,
+                        f"'exercise:{exercise}' is no name of a Python function",
+                        "use lower-case letters, digits and '_'",
+                    )
+                )
             if exercise in seen:
                 found.append((number, f"is the second cell of exercise '{exercise}'", "give each exercise one cell"))
             seen.add(exercise)
     return [Complaint(name, number, what, remedy) for number, what, remedy in found]
 
 
-def _lesson_content(cells: Sequence[dict[str, Any]], numbers: dict[int, int], name: str, lesson: Lesson) -> list[Complaint]:
+def _lesson_content(
+    cells: Sequence[dict[str, Any]], numbers: dict[int, int], name: str, lesson: Lesson
+) -> list[Complaint]:
     complaints: list[Complaint] = []
 
     def complain(cell: dict[str, Any] | None, what: str, remedy: str) -> None:
@@ -477,31 +565,55 @@ def _lesson_content(cells: Sequence[dict[str, Any]], numbers: dict[int, int], na
     first, second, last = cells[0], cells[1], cells[-1]
     heading = _source(first).lstrip().splitlines()[0]
     if first["cell_type"] != "markdown" or not heading.startswith("# ") or lesson.title not in heading:
-        complain(first, f"is not a Markdown heading with the title of course.toml, '{lesson.title}'", f"begin it with '# {lesson.title}'")
+        complain(
+            first,
+            f"is not a Markdown heading with the title of course.toml, '{lesson.title}'",
+            f"begin it with '# {lesson.title}'",
+        )
     if lesson.level not in _source(first).lower():
         complain(first, f"does not say the level of course.toml, '{lesson.level}'", "say it under the title")
     if not re.search(rf"\b{lesson.minutes}\W{{0,3}}min", _source(first)):
-        complain(first, f"does not say the minutes of course.toml, '{lesson.minutes} minutes'", "say them under the title")
+        complain(
+            first, f"does not say the minutes of course.toml, '{lesson.minutes} minutes'", "say them under the title"
+        )
     tagged = [cell for cell in cells if "parameters" in _tags(cell)]
     if second["cell_type"] != "code" or tagged != [second]:
-        complain(second, "is not the one code cell tagged 'parameters'", "make the second cell the parameters cell, and tag no other")
+        complain(
+            second,
+            "is not the one code cell tagged 'parameters'",
+            "make the second cell the parameters cell, and tag no other",
+        )
     else:
         declared = _parameters(_source(second))
         if declared is None:
-            complain(second, "holds more than parameters", "one 'name = value' a line, with a number, a text, True, False or None")
+            complain(
+                second,
+                "holds more than parameters",
+                "one 'name = value' a line, with a number, a text, True, False or None",
+            )
         else:
             if declared.get("profile") != "quick":
                 complain(second, 'does not begin with profile = "quick"', 'add profile = "quick"')
             missing = sorted(set(lesson.full) - set(declared))
             if missing:
-                complain(second, f"does not declare {', '.join(missing)}, which course.toml sets for the full profile",
-                         "declare them, or change course.toml")
+                complain(
+                    second,
+                    f"does not declare {', '.join(missing)}, which course.toml sets for the full profile",
+                    "declare them, or change course.toml",
+                )
     if last["cell_type"] != "markdown":
-        complain(last, "is the last cell and is not Markdown", "close with what was done, what to try next, and the next lesson")
+        complain(
+            last,
+            "is the last cell and is not Markdown",
+            "close with what was done, what to try next, and the next lesson",
+        )
     golden = sum(is_golden(cell) for cell in cells)
     if golden < _GOLDEN_AT_LEAST:
-        complain(None, f"has {golden} golden cells; a lesson has at least {_GOLDEN_AT_LEAST}",
-                 f"tag cells with device-independent text: {', '.join(GOLDEN_TAGS)}")
+        complain(
+            None,
+            f"has {golden} golden cells; a lesson has at least {_GOLDEN_AT_LEAST}",
+            f"tag cells with device-independent text: {', '.join(GOLDEN_TAGS)}",
+        )
     return complaints
 
 
@@ -513,7 +625,11 @@ def _parameters(source: str) -> dict[str, Any] | None:
         return None
     values: dict[str, Any] = {}
     for statement in body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        if (
+            not isinstance(statement, ast.Assign)
+            or len(statement.targets) != 1
+            or not isinstance(statement.targets[0], ast.Name)
+        ):
             return None
         try:
             value = ast.literal_eval(statement.value)
@@ -539,8 +655,15 @@ def with_golden_outputs(notebook: dict[str, Any], path: Path) -> dict[str, Any]:
     limits = execute.LIMITS["quick"]
     result = execute.execute(path, {}, limits["cell_s"], limits["lesson_s"])
     if result.error is not None:
-        raise LabkitError(f"no golden output was stored, because the lesson did not run: {result.error.message}", "correct the cell first")
-    ran = [cell for cell in result.notebook.cells if cell.cell_type == "code" and _clean_source(cell.source, "code").strip()]
+        raise LabkitError(
+            f"no golden output was stored, because the lesson did not run: {result.error.message}",
+            "correct the cell first",
+        )
+    ran = [
+        cell
+        for cell in result.notebook.cells
+        if cell.cell_type == "code" and _clean_source(cell.source, "code").strip()
+    ]
     stored = canonical(notebook)
     mine = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
     for cell, done in zip(mine, ran, strict=True):

@@ -49,21 +49,47 @@ def judge(notebooks: Sequence[Path], cell_limit_s: float = 120, limit_s: float =
     """
     missing = [path.name for path in notebooks if not path.is_file()]
     if missing or not notebooks:
-        raise LabkitError(f"There is no notebook to judge: {', '.join(missing) or 'none was named'}.", "name notebooks that exist.")
-    command = [sys.executable, "-m", "pytest", "--nbval-lax", "--nbval-current-env", f"--nbval-cell-timeout={cell_limit_s:g}",
-               f"--nbval-kernel-startup-timeout={cell_limit_s:g}", f"--nbval-sanitize-with={SANITIZE}", "--color=no", "-q",
-               "-p", "no:cacheprovider", "--override-ini=addopts=", *(str(path.resolve()) for path in notebooks)]
+        raise LabkitError(
+            f"There is no notebook to judge: {', '.join(missing) or 'none was named'}.",
+            "name notebooks that exist, or restore the lessons: git checkout -- notebooks",
+        )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval-lax",
+        "--nbval-current-env",
+        f"--nbval-cell-timeout={cell_limit_s:g}",
+        f"--nbval-kernel-startup-timeout={cell_limit_s:g}",
+        f"--nbval-sanitize-with={SANITIZE}",
+        "--color=no",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--override-ini=addopts=",
+        *(str(path.resolve()) for path in notebooks),
+    ]
     with tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
         variables = kernel.environment(Path(folder))
         for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_CURRENT_TEST"):
             variables.pop(name, None)
-        process = subprocess.Popen(command, cwd=kernel.ROOT, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
+        process = subprocess.Popen(
+            command,
+            cwd=kernel.ROOT,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        )
         try:
             text, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
-            raise LabkitError(f"nbval did not end within {limit_s:g} s.",
-                              "run the lesson alone with 'labkit run' to see where it hangs.") from None
+            raise LabkitError(
+                f"nbval did not end within {limit_s:g} s.",
+                "run the lesson alone with 'python3 -m labkit run' to see where it hangs.",
+            ) from None
         finally:
             _end(process)
     counts: dict[str, int] = {}
