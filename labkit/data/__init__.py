@@ -105,8 +105,12 @@ def _told(error: DamagedFileError, ours: bool) -> str:
 
 
 def _real(name: str, found: sources.Found, source: str, notes: list[str]) -> Dataset:
-    return _dataset(name, found.arrays, sources.CLASSES[name], Provenance(
-        source, found.checksum, sources.LICENCES[name], stand_in=False, note=" ".join(notes)))
+    return _dataset(
+        name,
+        found.arrays,
+        sources.CLASSES[name],
+        Provenance(source, found.checksum, sources.LICENCES[name], stand_in=False, note=" ".join(notes)),
+    )
 
 
 def _stand_in(name: str, notes: list[str], download: bool) -> Dataset:
@@ -117,26 +121,50 @@ def _stand_in(name: str, notes: list[str], download: bool) -> Dataset:
 
         train, train_labels, test, test_labels = digits.digits()
         arrays = (train[:, None], train_labels, test[:, None], test_labels)
-        return _dataset(name, arrays, sources.CLASSES[name], Provenance(
-            source="embedded: 1,797 real handwritten digits of 8x8 pixels (UCI, by way of scikit-learn), enlarged",
-            checksum=f"sha256 {digits.SHA256[:16]}... of the embedded file", licence=digits.LICENCE, stand_in=True,
-            note=" ".join(notes)), "8x8 digits, upsampled")
+        return _dataset(
+            name,
+            arrays,
+            sources.CLASSES[name],
+            Provenance(
+                source="embedded: 1,797 real handwritten digits of 8x8 pixels (UCI, by way of scikit-learn), enlarged",
+                checksum=f"sha256 {digits.SHA256[:16]}... of the embedded file",
+                licence=digits.LICENCE,
+                stand_in=True,
+                note=" ".join(notes),
+            ),
+            "8x8 digits, upsampled",
+        )
     if name == "cifar10":
         from labkit.data import shapes
 
         arrays = shapes.pictures()
-        return _dataset(name, arrays, shapes.CLASSES, Provenance(
-            source=f"drawn by labkit just now, from seed {shapes.SEED}",
-            checksum=f"sha256 {shapes.checksum(*arrays)[:16]}... of the drawn pictures", licence="MIT, as labkit",
-            stand_in=True, note=" ".join(notes)), "drawn shapes")
+        return _dataset(
+            name,
+            arrays,
+            shapes.CLASSES,
+            Provenance(
+                source=f"drawn by labkit just now, from seed {shapes.SEED}",
+                checksum=f"sha256 {shapes.checksum(*arrays)[:16]}... of the drawn pictures",
+                licence="MIT, as labkit",
+                stand_in=True,
+                note=" ".join(notes),
+            ),
+            "drawn shapes",
+        )
     raise LabkitError(
         f"{TITLES[name]} is not on this machine, and there is no stand-in for it. {' '.join(notes)}".strip(),
         "On Debian and Ubuntu: sudo apt install dataset-fashion-mnist. Anywhere, with a network: download=True, or "
-        "python -m labkit data fashion_mnist --fetch. Or name a folder that has it in LABKIT_DATA.")
+        "python -m labkit data fashion_mnist --fetch. Or name a folder that has it in LABKIT_DATA.",
+    )
 
 
-def _dataset(name: str, arrays: tuple[Any, Any, Any, Any], classes: tuple[str, ...], provenance: Provenance,
-             stand_in_words: str = "") -> Dataset:
+def _dataset(
+    name: str,
+    arrays: tuple[Any, Any, Any, Any],
+    classes: tuple[str, ...],
+    provenance: Provenance,
+    stand_in_words: str = "",
+) -> Dataset:
     import torch
 
     train_images, train_labels, test_images, test_labels = (torch.from_numpy(array) for array in arrays)

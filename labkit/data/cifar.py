@@ -29,7 +29,9 @@ def read_binary_batch(data: bytes, name: str = "the batch") -> tuple[np.ndarray,
     Returns uint8 [N, 3, 32, 32] and int64 [N]. Raises LabkitError if the size does not fit or a label is above 9.
     """
     if not data or len(data) % RECORD_BYTES:
-        raise LabkitError(f"{name} has {len(data):,} bytes, which is no whole number of records of {RECORD_BYTES}.", _REMEDY)
+        raise LabkitError(
+            f"{name} has {len(data):,} bytes, which is no whole number of records of {RECORD_BYTES}.", _REMEDY
+        )
     records = np.frombuffer(data, np.uint8).reshape(-1, RECORD_BYTES)
     return records[:, 1:].reshape(-1, 3, 32, 32).copy(), _labels(records[:, 0], name)
 
@@ -46,11 +48,21 @@ def read_python_batch(data: bytes, name: str = "the batch") -> tuple[np.ndarray,
             raise _NotPlain("it is no dictionary")
         values = {key.decode("latin-1") if isinstance(key, bytes) else key: value for key, value in batch.items()}
         pixels, labels = values.get("data"), values.get("labels")
-        if not isinstance(pixels, _Array) or pixels.element not in ("u1", "|u1") or len(pixels.shape) != 2 \
-                or pixels.shape[1] != 3072 or pixels.fortran or len(pixels.data) != pixels.shape[0] * 3072:
+        if (
+            not isinstance(pixels, _Array)
+            or pixels.element not in ("u1", "|u1")
+            or len(pixels.shape) != 2
+            or pixels.shape[1] != 3072
+            or pixels.fortran
+            or len(pixels.data) != pixels.shape[0] * 3072
+        ):
             raise _NotPlain("its 'data' is no array of bytes, [N, 3072]")
-        if not isinstance(labels, list) or len(labels) != pixels.shape[0] or not labels \
-                or not all(type(label) is int and 0 <= label <= 9 for label in labels):
+        if (
+            not isinstance(labels, list)
+            or len(labels) != pixels.shape[0]
+            or not labels
+            or not all(type(label) is int and 0 <= label <= 9 for label in labels)
+        ):
             raise _NotPlain("its 'labels' are no list of one number from 0 to 9 for each picture")
     except _NotPlain as error:
         raise LabkitError(f"{name} is not a CIFAR-10 batch: {error}.", _REMEDY) from None
@@ -138,7 +150,7 @@ class _Instructions:
         self.memo: dict[int, Any] = {}
 
     def take(self, count: int) -> bytes:
-        piece = self.data[self.at:self.at + count]
+        piece = self.data[self.at : self.at + count]
         if len(piece) != count:
             raise _NotPlain("it is cut off")
         self.at += count
@@ -164,7 +176,7 @@ class _Instructions:
     def pop_to_mark(self) -> list[Any]:
         for start in range(len(self.stack) - 1, -1, -1):
             if self.stack[start] is _MARK:
-                items = self.stack[start + 1:]
+                items = self.stack[start + 1 :]
                 del self.stack[start:]
                 return items
         raise _NotPlain("its instructions do not fit together")
@@ -308,8 +320,13 @@ def _filled(target: Any, state: Any) -> Any:
         return target  # byte order and the like, which one-byte elements do not have
     if isinstance(target, _Array) and isinstance(state, tuple) and len(state) == 5:
         _, shape, element, fortran, data = state
-        if isinstance(shape, tuple) and all(type(n) is int for n in shape) and isinstance(element, _Element) \
-                and isinstance(fortran, bool) and isinstance(data, bytes):
+        if (
+            isinstance(shape, tuple)
+            and all(type(n) is int for n in shape)
+            and isinstance(element, _Element)
+            and isinstance(fortran, bool)
+            and isinstance(data, bytes)
+        ):
             target.shape, target.element, target.fortran, target.data = shape, element.code, fortran, data
             return target
     raise _NotPlain("it sets a state that plain pictures do not have")

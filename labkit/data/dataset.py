@@ -82,5 +82,7 @@ class Dataset:
     def _repr_html_(self) -> str:
         cells = "".join(
             f'<tr><th style="text-align:left;vertical-align:top">{escape(heading)}</th>'
-            f'<td style="text-align:left">{escape(text)}</td></tr>' for heading, text in self.rows())
+            f'<td style="text-align:left">{escape(text)}</td></tr>'
+            for heading, text in self.rows()
+        )
         return f"<table>{cells}</table>"

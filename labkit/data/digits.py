@@ -31,8 +31,9 @@ def digits() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
     packed = files("labkit.data").joinpath("digits.csv.gz").read_bytes()
     if hashlib.sha256(packed).hexdigest() != SHA256:
-        raise LabkitError("labkit's own file digits.csv.gz was changed.",
-                          "Restore it: git checkout labkit/data/digits.csv.gz")
+        raise LabkitError(
+            "labkit's own file digits.csv.gz was changed.", "Restore it: git checkout labkit/data/digits.csv.gz"
+        )
     table = np.array(gunzip(packed).replace(b"\n", b",").rstrip(b",").split(b","), dtype=np.int64).reshape(-1, 65)
     images, labels = enlarge(table[:, :64].reshape(-1, 8, 8)), table[:, 64]
     test = np.zeros(len(labels), dtype=bool)

@@ -22,8 +22,15 @@ def say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
-def fetch(urls: Sequence[str], target: Path, checksum: str, *, size_limit_bytes: int, timeout_s: float = 8.0,
-          say: Callable[[str], None] = say) -> list[str]:
+def fetch(
+    urls: Sequence[str],
+    target: Path,
+    checksum: str,
+    *,
+    size_limit_bytes: int,
+    timeout_s: float = 8.0,
+    say: Callable[[str], None] = say,
+) -> list[str]:
     """Downloads target from the first of urls that gives a file with this checksum.
 
     checksum:          'md5:...' or 'sha256:...'.
@@ -57,8 +64,10 @@ def fetch(urls: Sequence[str], target: Path, checksum: str, *, size_limit_bytes:
             if has <= had or attempt == 3:  # cut off with something gained: go on from there, three times at most
                 failures.append(f"{host}: {problem}.")
                 break
-    raise LabkitError(f"{target.name} could not be fetched: {' '.join(failures)}",
-                      "Check the network and its proxy settings, or name a folder that has the files in LABKIT_DATA.")
+    raise LabkitError(
+        f"{target.name} could not be fetched: {' '.join(failures)}",
+        "Check the network and its proxy settings, or name a folder that has the files in LABKIT_DATA.",
+    )
 
 
 _WHERE = "Name a folder that you can write to in LABKIT_CACHE."

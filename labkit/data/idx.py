@@ -36,14 +36,16 @@ def read_idx(data: bytes, name: str = "the data") -> np.ndarray:
     start = 4 + 4 * dimensions
     if dimensions == 0 or len(data) < start:
         raise LabkitError(f"{name} has no complete IDX header: {dimensions} dimensions in {len(data)} bytes.", _REMEDY)
-    shape = tuple(int.from_bytes(data[i:i + 4], "big") for i in range(4, start, 4))
+    shape = tuple(int.from_bytes(data[i : i + 4], "big") for i in range(4, start, 4))
     element = np.dtype(_ELEMENTS[data[2]])
     expected = math.prod(shape) * element.itemsize
     if dimensions > 32 or expected > _LARGEST_BYTES:
         raise LabkitError(f"{name} claims to hold an array of shape {shape}, which no data set here has.", _REMEDY)
     if len(data) - start != expected:
-        raise LabkitError(f"{name} should hold {expected:,} bytes of data for shape {shape}, "
-                          f"but holds {len(data) - start:,}.", _REMEDY)
+        raise LabkitError(
+            f"{name} should hold {expected:,} bytes of data for shape {shape}, but holds {len(data) - start:,}.",
+            _REMEDY,
+        )
     return np.frombuffer(data, element, offset=start).reshape(shape).astype(element.newbyteorder("="))
 
 

@@ -27,8 +27,9 @@ class Place:
     ours: bool = False
 
 
-def cache_root(environment: Mapping[str, str] | None = None, system: str = sys.platform,
-               home: Path | None = None) -> Path:
+def cache_root(
+    environment: Mapping[str, str] | None = None, system: str = sys.platform, home: Path | None = None
+) -> Path:
     """labkit's own cache folder (it need not exist): LABKIT_CACHE, or where this system keeps caches."""
     environment = os.environ if environment is None else environment
     if environment.get("LABKIT_CACHE"):
@@ -46,8 +47,14 @@ def torchvision_roots(environment: Mapping[str, str] | None = None, home: Path |
     environment = os.environ if environment is None else environment
     home = Path.home() if home is None else home
     torch_home = environment.get("TORCH_HOME") or Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "torch"
-    return (Path("data"), Path("..", "data"), Path("datasets"), home / "data", home / "datasets",
-            Path(torch_home, "datasets"))
+    return (
+        Path("data"),
+        Path("..", "data"),
+        Path("datasets"),
+        home / "data",
+        home / "datasets",
+        Path(torch_home, "datasets"),
+    )
 
 
 def candidates(name: str) -> Iterator[Place]:

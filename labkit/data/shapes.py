@@ -20,8 +20,9 @@ _SIDE = 32
 Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def pictures(train: int = 10_000, test: int = 2_000,
-             seed: int = SEED) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def pictures(
+    train: int = 10_000, test: int = 2_000, seed: int = SEED
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Train images, train labels, test images, test labels: uint8 [N, 3, 32, 32], int64 [N]; classes in equal parts.
 
     The same numbers and seed give the same bytes on every machine.
@@ -107,6 +108,7 @@ def _stripes(x: np.ndarray, y: np.ndarray, bits: np.random.PCG64, count: int) ->
 
 
 # The shapes: signed distance to the outline, negative inside, for a shape that reaches to about 1 from its centre.
+
 
 def _length(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.sqrt(x * x + y * y)

@@ -36,25 +36,40 @@ class Found:
 # SHA-256 sums: the same pictures as Debian's package dataset-fashion-mnist 0.0~git20200523.55506a9-1 compresses them.
 _IDX_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 _MD5 = {
-    "mnist": ("f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432",
-              "9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c"),
-    "fashion_mnist": ("8d4fb7e6c68d591d4c3dfef9ec88bf0d", "25c81989df183df01b3e8a0aad5dffbe",
-                      "bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310"),
+    "mnist": (
+        "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        "d53e105ee54ea40749a09fcbcd1e9432",
+        "9fb629c4189551a2d022fa330f9573f3",
+        "ec29112dd5afa0611ce80d1b7f02629c",
+    ),
+    "fashion_mnist": (
+        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+        "25c81989df183df01b3e8a0aad5dffbe",
+        "bef4ecab320f06d8554ea6380940ec79",
+        "bb300cfdad3c16e7a12a480ee83cd310",
+    ),
 }
 _DEBIAN_SHA256 = {
-    "fashion_mnist": ("b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7",
-                      "0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056",
-                      "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
-                      "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05"),
+    "fashion_mnist": (
+        "b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7",
+        "0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056",
+        "cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa",
+        "8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05",
+    ),
 }
 # Mirrors: torchvision's own first, then those of CVDF (MNIST), of Keras and of the authors' repository (Fashion-MNIST).
 MIRRORS = {
     "mnist": ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/"),
-    "fashion_mnist": ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-                      "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
-                      "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"),
-    "cifar10": ("https://www.cs.toronto.edu/~kriz/", "https://cave.cs.toronto.edu/kriz/",
-                "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/"),
+    "fashion_mnist": (
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+        "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+    ),
+    "cifar10": (
+        "https://www.cs.toronto.edu/~kriz/",
+        "https://cave.cs.toronto.edu/kriz/",
+        "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",
+    ),
 }
 LICENCES = {
     "mnist": "CC BY-SA 3.0, copyright Y. LeCun and C. Cortes (as Keras' documentation states it)",
@@ -63,8 +78,18 @@ LICENCES = {
 }
 CLASSES = {
     "mnist": ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
-    "fashion_mnist": ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
-                      "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+    "fashion_mnist": (
+        "T-shirt/top",
+        "Trouser",
+        "Pullover",
+        "Dress",
+        "Coat",
+        "Sandal",
+        "Shirt",
+        "Sneaker",
+        "Bag",
+        "Ankle boot",
+    ),
     "cifar10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
 }
 
@@ -73,9 +98,12 @@ _BINARY_ARCHIVE, _BINARY_SUM = "cifar-10-binary.tar.gz", "md5:c32a1d4ab5d03f1284
 _PYTHON_ARCHIVE, _PYTHON_SUM = "cifar-10-python.tar.gz", "md5:c58f30108f718f92721af3b95e74349a"
 # MD5 sums of the single Python batches: torchvision 0.29.1, datasets/cifar.py.
 _PYTHON_SUMS = {
-    "data_batch_1": "md5:c99cafc152244af753f735de768cd75f", "data_batch_2": "md5:d4bba439e000b95fd0a9bffe97cbabec",
-    "data_batch_3": "md5:54ebc095f3ab1f0389bbae665268c751", "data_batch_4": "md5:634d18415352ddfa80567beed471001a",
-    "data_batch_5": "md5:482c414d41f54cd18b22e5b47cb7c3cb", "test_batch": "md5:40351d587109b95175f43aff81a1287e",
+    "data_batch_1": "md5:c99cafc152244af753f735de768cd75f",
+    "data_batch_2": "md5:d4bba439e000b95fd0a9bffe97cbabec",
+    "data_batch_3": "md5:54ebc095f3ab1f0389bbae665268c751",
+    "data_batch_4": "md5:634d18415352ddfa80567beed471001a",
+    "data_batch_5": "md5:482c414d41f54cd18b22e5b47cb7c3cb",
+    "test_batch": "md5:40351d587109b95175f43aff81a1287e",
 }
 _BATCHES = tuple(_PYTHON_SUMS)
 _BINARY_FILES = tuple(f"{batch}.bin" for batch in _BATCHES)
@@ -98,15 +126,21 @@ def fetch(name: str, folder: Path, say: Callable[[str], None] | None = None) -> 
     if name == "cifar10":
         archive = folder / _BINARY_ARCHIVE
         if not archive.exists():
-            notes += download.fetch([root + _BINARY_ARCHIVE for root in MIRRORS[name]], archive, _BINARY_SUM,
-                                    size_limit_bytes=200 << 20, say=say)
+            notes += download.fetch(
+                [root + _BINARY_ARCHIVE for root in MIRRORS[name]],
+                archive,
+                _BINARY_SUM,
+                size_limit_bytes=200 << 20,
+                say=say,
+            )
         _unpack(archive, folder / _BINARY_FOLDER)
         return notes
     for file, md5 in zip(_IDX_FILES, _MD5[name], strict=True):
         target = folder / f"{file}.gz"
         if not target.exists():
-            notes += download.fetch([root + target.name for root in MIRRORS[name]], target, f"md5:{md5}",
-                                    size_limit_bytes=64 << 20, say=say)
+            notes += download.fetch(
+                [root + target.name for root in MIRRORS[name]], target, f"md5:{md5}", size_limit_bytes=64 << 20, say=say
+            )
     return notes
 
 
@@ -157,19 +191,24 @@ def _read_idx_files(name: str, folder: Path) -> Found | None:
 
 def _agreed(name: str, files: list[bytes]) -> str | None:
     """Which published sums the four gzipped files have; None for none of them, and for unpacked files."""
-    for kind, table, words in (("sha256", _DEBIAN_SHA256, "as in Debian's package dataset-fashion-mnist"),
-                               ("md5", _MD5, "as published")):
+    for kind, table, words in (
+        ("sha256", _DEBIAN_SHA256, "as in Debian's package dataset-fashion-mnist"),
+        ("md5", _MD5, "as published"),
+    ):
         sums = table.get(name, ())
-        if sums and all(download.digest_of(data, f"{kind}:") == f"{kind}:{known}"
-                        for data, known in zip(files, sums, strict=True)):
+        if sums and all(
+            download.digest_of(data, f"{kind}:") == f"{kind}:{known}" for data, known in zip(files, sums, strict=True)
+        ):
             return f"{kind} of all four files {words}"
     return None
 
 
 def _check_idx(array: np.ndarray, dimensions: int, name: str) -> None:
     if array.dtype != np.uint8 or array.ndim != dimensions or (dimensions == 3 and array.shape[1:] != (28, 28)):
-        raise LabkitError(f"{name} holds {array.dtype} {array.shape}, not "
-                          + ("pictures of 28x28 bytes." if dimensions == 3 else "one byte for each label."))
+        raise LabkitError(
+            f"{name} holds {array.dtype} {array.shape}, not "
+            + ("pictures of 28x28 bytes." if dimensions == 3 else "one byte for each label.")
+        )
     if not len(array):
         raise LabkitError(f"{name} is empty.")
     if dimensions == 1 and array.max() > 9:
@@ -177,13 +216,17 @@ def _check_idx(array: np.ndarray, dimensions: int, name: str) -> None:
 
 
 def _read_cifar(folder: Path) -> Found | None:
-    for subfolder, files, reader in ((_BINARY_FOLDER, _BINARY_FILES, cifar.read_binary_batch),
-                                     (_PYTHON_FOLDER, _BATCHES, cifar.read_python_batch)):
+    for subfolder, files, reader in (
+        (_BINARY_FOLDER, _BINARY_FILES, cifar.read_binary_batch),
+        (_PYTHON_FOLDER, _BATCHES, cifar.read_python_batch),
+    ):
         for inner in (folder / subfolder, folder):  # beside, or LABKIT_DATA is that folder itself
             if all((inner / file).is_file() for file in files):
                 return _read_batches(inner, files, reader)
-    for archive, known, files, reader in ((_BINARY_ARCHIVE, _BINARY_SUM, _BINARY_FILES, cifar.read_binary_batch),
-                                          (_PYTHON_ARCHIVE, _PYTHON_SUM, _BATCHES, cifar.read_python_batch)):
+    for archive, known, files, reader in (
+        (_BINARY_ARCHIVE, _BINARY_SUM, _BINARY_FILES, cifar.read_binary_batch),
+        (_PYTHON_ARCHIVE, _PYTHON_SUM, _BATCHES, cifar.read_python_batch),
+    ):
         path = folder / archive
         if path.is_file():
             data = _bytes(path)
@@ -214,8 +257,12 @@ def _read_batches(folder: Path, files: Sequence[str], reader: _Reader) -> Found:
 
 def _train_and_test(parts: list[tuple[np.ndarray, np.ndarray]]) -> Arrays:
     """Five training batches and one for testing, in that order."""
-    return (np.concatenate([images for images, _ in parts[:-1]]), np.concatenate([labels for _, labels in parts[:-1]]),
-            parts[-1][0], parts[-1][1])
+    return (
+        np.concatenate([images for images, _ in parts[:-1]]),
+        np.concatenate([labels for _, labels in parts[:-1]]),
+        parts[-1][0],
+        parts[-1][1],
+    )
 
 
 def _written_sums(folder: Path) -> dict[str, str]:

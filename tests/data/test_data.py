@@ -47,7 +47,11 @@ def _idx_files(folder: Path, fill: int = 7, packed: bool = True, train: int = 20
     folder.mkdir(parents=True, exist_ok=True)
     for name, count in zip(_FILES, (train, train, test, test), strict=True):
         if "images" in name:
-            content = b"\0\0\x08\x03" + b"".join(n.to_bytes(4, "big") for n in (count, 28, 28)) + bytes([fill]) * (count * 784)
+            content = (
+                b"\0\0\x08\x03"
+                + b"".join(n.to_bytes(4, "big") for n in (count, 28, 28))
+                + bytes([fill]) * (count * 784)
+            )
         else:
             content = b"\0\0\x08\x01" + count.to_bytes(4, "big") + bytes(i % 10 for i in range(count))
         (folder / (name + (".gz" if packed else ""))).write_bytes(gzip.compress(content) if packed else content)
@@ -66,14 +70,22 @@ def _check(dataset: data.Dataset, channels: int, side: int) -> None:
     assert len(dataset.classes) == 10
 
 
-@pytest.mark.parametrize(("name", "channels", "side", "title"), [("mnist", 1, 28, "MNIST"), ("cifar10", 3, 32, "CIFAR-10")])
-def test_with_nothing_there_a_stand_in_comes_and_says_so_everywhere(name: str, channels: int, side: int, title: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "channels", "side", "title"), [("mnist", 1, 28, "MNIST"), ("cifar10", 3, 32, "CIFAR-10")]
+)
+def test_with_nothing_there_a_stand_in_comes_and_says_so_everywhere(
+    name: str, channels: int, side: int, title: str
+) -> None:
     dataset = data.load(name)
     _check(dataset, channels, side)
     assert dataset.provenance.stand_in is True
     assert dataset.label.startswith(f"{title} stand-in (")
     for card in (str(dataset), repr(dataset), dataset._repr_html_()):
-        assert "STAND-IN" in card and f"This is not {title}" in card and dataset.provenance.licence in card.replace("&#x27;", "'")
+        assert (
+            "STAND-IN" in card
+            and f"This is not {title}" in card
+            and dataset.provenance.licence in card.replace("&#x27;", "'")
+        )
     assert "sha256" in str(dataset.provenance.checksum)
     assert "--fetch" in dataset.provenance.note
 
@@ -92,11 +104,13 @@ def test_an_unknown_name_is_a_sentence() -> None:
 
 def test_each_place_gives_way_to_the_one_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "SYSTEM_ROOTS", (tmp_path / "system",))
-    steps = [(tmp_path / "system" / "mnist", "a system package"),
-             (tmp_path / "home" / "data" / "MNIST" / "raw", "a folder that torchvision uses"),
-             (Path("data", "MNIST", "raw"), "a folder that torchvision uses"),
-             (tmp_path / "cache" / "mnist", "labkit's cache"),
-             (tmp_path / "class" / "mnist", "LABKIT_DATA")]
+    steps = [
+        (tmp_path / "system" / "mnist", "a system package"),
+        (tmp_path / "home" / "data" / "MNIST" / "raw", "a folder that torchvision uses"),
+        (Path("data", "MNIST", "raw"), "a folder that torchvision uses"),
+        (tmp_path / "cache" / "mnist", "labkit's cache"),
+        (tmp_path / "class" / "mnist", "LABKIT_DATA"),
+    ]
     monkeypatch.setenv("LABKIT_DATA", str(tmp_path / "class"))
     for fill, (folder, words) in enumerate(steps):
         _idx_files(folder, fill=fill, packed=bool(fill % 2))
@@ -131,7 +145,9 @@ def test_a_damaged_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def _spoilt_labels(folder: Path) -> None:
-    (folder / f"{_FILES[1]}.gz").write_bytes(gzip.compress(b"\0\0\x08\x01" + (20).to_bytes(4, "big") + bytes([10]) * 20))
+    (folder / f"{_FILES[1]}.gz").write_bytes(
+        gzip.compress(b"\0\0\x08\x01" + (20).to_bytes(4, "big") + bytes([10]) * 20)
+    )
 
 
 def _too_few_labels(folder: Path) -> None:
@@ -143,8 +159,14 @@ def _other_size(folder: Path) -> None:
     (folder / f"{_FILES[0]}.gz").write_bytes(gzip.compress(header + bytes(20 * 64)))
 
 
-@pytest.mark.parametrize(("spoil", "words"), [
-    (_spoilt_labels, "label 10"), (_too_few_labels, "19 labels for 20 pictures"), (_other_size, "not pictures of 28x28")])
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_spoilt_labels, "label 10"),
+        (_too_few_labels, "19 labels for 20 pictures"),
+        (_other_size, "not pictures of 28x28"),
+    ],
+)
 def test_files_that_do_not_fit_together_are_damaged(spoil: Callable[[Path], None], words: str) -> None:
     folder = Path("data", "MNIST", "raw")
     _idx_files(folder)
@@ -198,7 +220,9 @@ def test_a_cifar_archive_is_read_without_unpacking() -> None:
     Path("data", "cifar-10-binary.tar.gz").write_bytes(_tar(members))
     dataset = data.cifar10()
     _check(dataset, 3, 32)
-    assert not dataset.provenance.stand_in and [path.name for path in Path("data").iterdir()] == ["cifar-10-binary.tar.gz"]
+    assert not dataset.provenance.stand_in and [path.name for path in Path("data").iterdir()] == [
+        "cifar-10-binary.tar.gz"
+    ]
 
 
 def _served(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> list[str]:
@@ -222,12 +246,18 @@ def test_download_fills_the_cache_once(monkeypatch: pytest.MonkeyPatch, tmp_path
     _idx_files(tmp_path / "server", fill=3)
     asked = _served(monkeypatch, {path.name: path.read_bytes() for path in (tmp_path / "server").iterdir()})
     first = data.fashion_mnist(download=True)
-    assert len(asked) == 4 and "downloaded just now" in first.provenance.source and "wrong checksum" in first.provenance.note
+    assert (
+        len(asked) == 4
+        and "downloaded just now" in first.provenance.source
+        and "wrong checksum" in first.provenance.note
+    )
     again = data.fashion_mnist()
     assert len(asked) == 4 and int(again.train_images[0, 0, 0, 0]) == 3 and "labkit's cache" in again.provenance.source
 
 
-def test_downloaded_cifar_is_unpacked_and_its_batches_carry_sums(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_downloaded_cifar_is_unpacked_and_its_batches_carry_sums(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     members = {f"cifar-10-batches-bin/{file}": _batch(i) for i, file in enumerate(sources._BINARY_FILES)}
     asked = _served(monkeypatch, {"cifar-10-binary.tar.gz": _tar(members)})
     dataset = data.cifar10(download=True)
@@ -251,7 +281,10 @@ def test_the_sums_in_the_table_are_those_of_the_installed_torchvision() -> None:
     mnist = pytest.importorskip("torchvision.datasets.mnist")
     cifar = pytest.importorskip("torchvision.datasets.cifar")
     for name, theirs in (("mnist", mnist.MNIST), ("fashion_mnist", mnist.FashionMNIST)):
-        assert list(zip((f"{file}.gz" for file in sources._IDX_FILES), sources._MD5[name], strict=True)) == theirs.resources
+        assert (
+            list(zip((f"{file}.gz" for file in sources._IDX_FILES), sources._MD5[name], strict=True))
+            == theirs.resources
+        )
     assert f"md5:{cifar.CIFAR10.tgz_md5}" == sources._PYTHON_SUM
     listed = dict([*cifar.CIFAR10.train_list, *cifar.CIFAR10.test_list])
     assert {name: f"md5:{checksum}" for name, checksum in listed.items()} == sources._PYTHON_SUMS
@@ -268,10 +301,13 @@ def test_debians_sixty_thousand_pictures_are_read_at_speed(monkeypatch: pytest.M
     assert torch.bincount(dataset.train_labels).tolist() == [6000] * 10
     assert "sha256" in str(dataset.provenance.checksum) and "a system package" in dataset.provenance.source
     assert hashlib.sha256(dataset.train_images.numpy()).hexdigest() == (
-        "2e487a6c89124f78f2d7521542223cafe96f7123c3ca13d447772ac6ecbb3012")
+        "2e487a6c89124f78f2d7521542223cafe96f7123c3ca13d447772ac6ecbb3012"
+    )
 
 
-def test_the_command_line_prints_a_card_for_each(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_prints_a_card_for_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert data.main([]) == 0
     out = capsys.readouterr().out
     assert out.count("STAND-IN") == 2 and "Fashion-MNIST is not on this machine" in out
@@ -286,5 +322,7 @@ def test_reading_data_loads_no_torch_until_there_are_tensors() -> None:
     import subprocess
     import sys
 
-    code = "import labkit.data, labkit.data.shapes, sys; sys.exit('torch' in sys.modules or 'pickle' in vars(labkit.data))"
+    code = (
+        "import labkit.data, labkit.data.shapes, sys; sys.exit('torch' in sys.modules or 'pickle' in vars(labkit.data))"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0

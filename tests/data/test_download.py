@@ -48,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         first_time = [request[0] for request in self.server.requests].count(manner) == 1
         if manner == "cut_always" or (manner == "cut" and first_time):
-            body = body[:len(body) // 3] if manner == "cut" else b""
+            body = body[: len(body) // 3] if manner == "cut" else b""
         try:
             for _ in range(64 if manner == "endless" else 1):
                 self.wfile.write(body)
@@ -146,8 +146,14 @@ def test_an_old_file_stays_until_a_good_one_is_there(server: Server, tmp_path: P
 
 def test_nobody_listening_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(LabkitError, match=r"file.gz could not be fetched: 127.0.0.1:9: .+"):
-        download.fetch(["http://127.0.0.1:9/file.gz"], tmp_path / "file.gz", SUM, size_limit_bytes=LIMIT, timeout_s=2,
-                       say=lambda _: None)
+        download.fetch(
+            ["http://127.0.0.1:9/file.gz"],
+            tmp_path / "file.gz",
+            SUM,
+            size_limit_bytes=LIMIT,
+            timeout_s=2,
+            say=lambda _: None,
+        )
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:

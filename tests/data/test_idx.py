@@ -34,23 +34,26 @@ def test_every_element_type_is_read_back(kind: str, packed: bool) -> None:
 GOOD = _idx(np.arange(12, dtype=np.uint8).reshape(3, 2, 2))
 
 
-@pytest.mark.parametrize(("data", "words"), [
-    (b"", "cut off"),
-    (b"\0\0\x08", "cut off"),
-    (b"PNG\r" + GOOD[4:], "not an IDX file"),
-    (b"\0\0\x07\x03" + GOOD[4:], "not an IDX file"),
-    (b"\0\0\x08\x00", "no complete IDX header"),
-    (GOOD[:10], "no complete IDX header"),
-    (GOOD[:-1], "should hold 12 bytes"),
-    (GOOD + b"\0", "should hold 12 bytes"),
-    (b"\0\0\x08\x03" + b"\xff" * 12, "claims to hold"),
-    (gzip.compress(GOOD)[:-3], "does not end"),
-    (gzip.compress(GOOD)[:20], "does not end"),
-    (gzip.compress(GOOD) + b"more", "after the end"),
-    (gzip.compress(GOOD) * 2, "after the end"),
-    (gzip.compress(GOOD)[:-8] + bytes(8), "damaged"),
-    (gzip.compress(b"hello"), "not an IDX file"),
-])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "cut off"),
+        (b"\0\0\x08", "cut off"),
+        (b"PNG\r" + GOOD[4:], "not an IDX file"),
+        (b"\0\0\x07\x03" + GOOD[4:], "not an IDX file"),
+        (b"\0\0\x08\x00", "no complete IDX header"),
+        (GOOD[:10], "no complete IDX header"),
+        (GOOD[:-1], "should hold 12 bytes"),
+        (GOOD + b"\0", "should hold 12 bytes"),
+        (b"\0\0\x08\x03" + b"\xff" * 12, "claims to hold"),
+        (gzip.compress(GOOD)[:-3], "does not end"),
+        (gzip.compress(GOOD)[:20], "does not end"),
+        (gzip.compress(GOOD) + b"more", "after the end"),
+        (gzip.compress(GOOD) * 2, "after the end"),
+        (gzip.compress(GOOD)[:-8] + bytes(8), "damaged"),
+        (gzip.compress(b"hello"), "not an IDX file"),
+    ],
+)
 def test_what_is_wrong_is_said(data: bytes, words: str) -> None:
     with pytest.raises(LabkitError, match=words) as caught:
         read_idx(data, "train-images")
@@ -73,7 +76,9 @@ def test_one_changed_byte_never_gives_other_pictures(at: int, change: int) -> No
     packed = bytearray(gzip.compress(GOOD, mtime=0))
     packed[at] ^= change
     try:
-        np.testing.assert_array_equal(read_idx(bytes(packed)), read_idx(GOOD))  # a byte that carries nothing, such as the time
+        np.testing.assert_array_equal(
+            read_idx(bytes(packed)), read_idx(GOOD)
+        )  # a byte that carries nothing, such as the time
     except LabkitError:
         pass
 

@@ -50,6 +50,7 @@ def test_any_number_can_be_drawn(count: int) -> None:
 
 def test_colour_says_nothing_about_the_class(drawn: tuple[np.ndarray, ...]) -> None:
     """Mean and spread of each channel: the best that a nearest mean or a nearest neighbour makes of them is near chance."""
+
     def colours(images: np.ndarray) -> np.ndarray:
         pixels = images.reshape(len(images), 3, -1).astype(np.float32)
         return np.concatenate([pixels.mean(2), pixels.std(2)], axis=1)
@@ -80,7 +81,7 @@ def _accuracy(model: nn.Module, drawn: tuple[np.ndarray, ...], epochs: int, rate
     steps = epochs * (len(images) // batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
     for _ in range(epochs):
-        for rows in torch.randperm(len(images))[:len(images) // batch * batch].view(-1, batch):
+        for rows in torch.randperm(len(images))[: len(images) // batch * batch].view(-1, batch):
             loss = nn.functional.cross_entropy(model(images[rows]), labels[rows])
             optimizer.zero_grad()
             loss.backward()
@@ -88,19 +89,28 @@ def _accuracy(model: nn.Module, drawn: tuple[np.ndarray, ...], epochs: int, rate
             schedule.step()
     model.eval()
     with torch.no_grad():
-        right = [(model(part).argmax(1) == answers).float().mean().item()
-                 for part, answers in zip(test_images.split(500), test_labels.split(500), strict=True)]
+        right = [
+            (model(part).argmax(1) == answers).float().mean().item()
+            for part, answers in zip(test_images.split(500), test_labels.split(500), strict=True)
+        ]
     return sum(right) / len(right)
 
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_linear_model_and_an_mlp_stay_below_and_a_small_cnn_gets_above(drawn: tuple[np.ndarray, ...]) -> None:
     def block(inputs: int, outputs: int) -> list[nn.Module]:
-        return [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(), nn.MaxPool2d(2)]
+        return [
+            nn.Conv2d(inputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
 
     torch.manual_seed(0)
     linear = nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))
-    mlp = nn.Sequential(nn.Flatten(), nn.Linear(3072, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10))
+    mlp = nn.Sequential(
+        nn.Flatten(), nn.Linear(3072, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)
+    )
     cnn = nn.Sequential(*block(3, 16), *block(16, 32), *block(32, 64), nn.Flatten(), nn.Linear(1024, 10))
     results = {
         "linear": _accuracy(linear, drawn, epochs=3, rate=1e-3, batch=250),
