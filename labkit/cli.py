@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import json
 import os
@@ -138,7 +139,10 @@ def _parser() -> argparse.ArgumentParser:
         "doctor", "Say what is wrong with this machine (or one from a file), from evidence, and what mends it."
     )
     doctor.add_argument(
-        "--from", dest="source", metavar="FILE", help="a snapshot, a case, or any text that somebody pasted"
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="a snapshot, a case, or any text that somebody pasted; - for standard input",
     )
     doctor.add_argument("--symptom", metavar="TEXT", help="what you saw: an error message or a few words")
     doctor.add_argument("--python", metavar="PROGRAM", help="the Python whose torch is meant (default: the course's)")
@@ -172,16 +176,37 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = setup.enter(options.needs, options, arguments)
             if status is not None:  # it was done inside the environment, or was a dry run
                 return status
-        return _COMMANDS[options.command](options)
+        status = _COMMANDS[options.command](options)
+        sys.stdout.flush()  # here a full disk still becomes a sentence
+        return status
     except LabkitError as error:
         print(f"labkit: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nlabkit: stopped by you.", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of this output went away, as in `labkit list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere, without a second complaint
+    except BrokenPipeError:  # the reader of this output has what it wanted and went away, as in `labkit list | head`
+        _drop_output()
+        return 0
+    except OSError as error:
+        if error.filename is not None or error.errno not in _CANNOT_WRITE:
+            raise
+        _drop_output()
+        print(
+            f"labkit: the output cannot be written: {error.strerror or error}.\n  What to do: free some space, or send it elsewhere.",
+            file=sys.stderr,
+        )
         return 1
+
+
+# Windows says EINVAL where a pipe's reader went away
+_CANNOT_WRITE = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EINVAL, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
+def _drop_output() -> None:
+    """What is still buffered goes nowhere, without a second complaint when Python ends."""
+    with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _start(options: argparse.Namespace) -> int:
@@ -240,15 +265,7 @@ def _format(options: argparse.Namespace) -> int:
 def _read(options: argparse.Namespace) -> int:
     from labkit.machine.readers import printing, recognise
 
-    if options.file == "-":
-        facts = recognise.read_bytes(sys.stdin.buffer.read(recognise.LARGEST))
-    else:
-        try:
-            facts = recognise.read_path(Path(options.file))
-        except OSError as error:
-            raise LabkitError(
-                f"{options.file} cannot be read: {error.strerror or error}.", "Check the name and its permissions."
-            ) from error
+    facts = recognise.read_path(Path(options.file))
     print(json.dumps(facts, indent=1) if options.json else printing.as_text(facts))
     return 2 if facts["kind"] == "unknown" else 0
 
@@ -331,7 +348,7 @@ def _doctor(options: argparse.Namespace) -> int:
     from labkit.machine import doctor, evidence, report
 
     known = (
-        evidence.load(Path(options.source), options.symptom or "")
+        evidence.load(options.source, options.symptom or "")
         if options.source
         else evidence.here(options.symptom or "", python=_interpreter(options.python))
     )

@@ -118,3 +118,40 @@ def test_what_the_system_refuses_is_a_sentence(monkeypatch, capsys, errno_and_wo
     assert cli.main(["setup"]) == 1
     error = capsys.readouterr().err
     assert words in error and "/somewhere" in error and "What to do" in error
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["list"], ["doctor", "--symptom", "x", "--json"]])
+def test_a_full_disk_is_a_sentence(arguments):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        answer = subprocess.run(
+            [sys.executable, "-S", "-E", "-m", "labkit", *arguments],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, encoding="utf-8", timeout=120, check=False,
+        )  # fmt: skip
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("labkit: the output cannot be written") and "Traceback" not in answer.stderr
+    assert len(answer.stderr.splitlines()) == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of Linux and macOS")
+def test_a_reader_that_has_enough_is_no_failure():
+    """As in 'labkit list | head -1': the reader closes, and nothing went wrong."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-S", "-E", "-m", "labkit", "list"],
+            cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, encoding="utf-8", timeout=60, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_started_as_a_folder_it_says_how_it_is_started(tmp_path):
+    answer = subprocess.run(
+        [sys.executable, "-S", "-E", str(ROOT / "labkit"), "list"],
+        cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 1 and "Traceback" not in answer.stderr
+    assert "python3 -m labkit start" in answer.stderr and "clone" in answer.stderr

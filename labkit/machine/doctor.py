@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from labkit.catalog.findings import SEVERITIES, codes
-from labkit.machine.evidence import Evidence
+from labkit.machine.evidence import Evidence, snapshot_command
 from labkit.machine.rules import RULES, Match
 
 # The order of causes: a rule of an earlier module ranks above one of a later module with the same severity.
@@ -116,7 +116,7 @@ def _nothing(e: Evidence, unknown: tuple[str, ...]) -> Finding:
         ()
         if proved
         else (
-            "If it does not work all the same: python -m labkit snapshot -o snapshot.json, and put that file into a bug report.",
+            f"If it does not work all the same: {snapshot_command(e.is_windows)} snapshot.json, and put that file into a bug report.",
         )
     )
     return Finding(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any
 
 from labkit.catalog import gfx as catalog
 from labkit.errors import LabkitError
+from labkit.machine import intake
 from labkit.machine.facts import is_wsl, tidy
 from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, recognise, rocm_smi, rocminfo
 from labkit.machine.readers.text import clean
@@ -45,7 +47,8 @@ def bounded(text: str) -> str:
     return "\n".join(kept)
 
 
-_RUN, _WORD, _LINE, _EMPTY_LINES = 100, 500, 2000, 10  # the longest run of one character, word, line, row of empty lines
+# the longest run of one character, the longest word, line, and row of empty lines
+_RUN, _WORD, _LINE, _EMPTY_LINES = 100, 500, 2000, 10
 _RUNS = re.compile(rf"(.)\1{{{_RUN},}}")
 _WORDS = re.compile(rf"\S{{{_WORD + 1},}}")
 
@@ -688,6 +691,16 @@ def here(symptom: str = "", python: str | None = None) -> Evidence:
     return from_snapshot(snapshot.collect(python=python), symptom)
 
 
+def labkit_command(windows: bool = sys.platform == "win32") -> str:
+    """How labkit is started in a terminal of a system."""
+    return "py -m labkit" if windows else "python3 -m labkit"
+
+
+def snapshot_command(windows: bool = sys.platform == "win32") -> str:
+    """The command that writes a snapshot, without the file's name."""
+    return f"{labkit_command(windows)} snapshot -o"
+
+
 def _platform_of(text: str) -> str:
     """The system that a paste comes from, by its prompts and paths; 'linux' where nothing says otherwise."""
     if re.search(r"microsoft-standard-WSL|WSL_DISTRO_NAME|/mnt/c/|/dev/dxg|WSL environment detected", text):
@@ -697,30 +710,31 @@ def _platform_of(text: str) -> str:
     return "linux"
 
 
-def load(path: Path, symptom: str = "") -> Evidence:
-    """Evidence from a file: a snapshot, a case, or any text, which then counts as what somebody saw.
+def load(named: Path | str, symptom: str = "") -> Evidence:
+    """Evidence from a file or '-' (standard input): a snapshot, a case, or any text, which then counts as what somebody saw.
 
     Raises LabkitError for a file that cannot be read or that is JSON of another kind.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE)
-    except OSError as error:
-        raise LabkitError(
-            f"{path} cannot be read: {error.strerror or error}.", "Check the name and its permissions."
-        ) from error
-    text = recognise.decode(content)
+    where = "standard input" if str(named) == "-" else str(named)
+    content = intake.read(named, LARGEST_FILE + 1)
+    text = recognise.decode(content[:LARGEST_FILE])
     if text is None or not text.strip():
         raise LabkitError(
-            f"{path} holds no text.", "Give a snapshot (labkit snapshot -o FILE) or a text file with what was printed."
+            f"There is no text in {where}.",
+            f"Give a snapshot ({snapshot_command()} FILE) or a text file with what was printed.",
         )
     if text.lstrip()[:1] != "{":
+        text = bounded(text)
         return Evidence(platform=_platform_of(text), symptom=f"{symptom}\n{text}".strip())
+    if len(content) > LARGEST_FILE:
+        raise LabkitError(
+            f"{where} holds JSON of more than {LARGEST_FILE >> 20} MB, which no snapshot is.", "Make the snapshot anew."
+        )
     try:
         found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise LabkitError(
-            f"{path} is not whole: its JSON does not parse ({error}).",
+            f"{where} is not whole: its JSON does not parse ({error or 'too large'}).",
             "Make the file again, and send it as a file, not as a paste.",
         ) from error
     if "given" in found and isinstance(found["given"], dict):
@@ -729,6 +743,6 @@ def load(path: Path, symptom: str = "") -> Evidence:
     if "labkit_snapshot" in found:
         return from_snapshot(found, symptom)
     raise LabkitError(
-        f"{path} is JSON, but neither a snapshot nor a case.",
-        "A snapshot is made by: python -m labkit snapshot -o FILE",
+        f"{where} is JSON, but neither a snapshot nor a case.",
+        f"A snapshot is made by: {snapshot_command()} FILE",
     )

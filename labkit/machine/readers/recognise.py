@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.machine import intake
 from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, rocm_smi, rocminfo
 from labkit.machine.readers.text import clean, embedded_json, lines
 
@@ -145,9 +146,9 @@ def read_tree(files: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_path(path: Path) -> dict[str, Any]:
-    """Facts of a file or a folder.
+    """Facts of a file or a folder; '-' is standard input.
 
-    Raises OSError when it cannot be opened.
+    Raises LabkitError when it cannot be read.
     """
     if path.is_dir():
         files: dict[str, str] = {}
@@ -157,8 +158,7 @@ def read_path(path: Path) -> dict[str, Any]:
             if len(files) > 20000:
                 break
         return read_tree(files)
-    with path.open("rb") as file:
-        return read_bytes(file.read(LARGEST))
+    return read_bytes(intake.read(path, LARGEST))
 
 
 class _TooLargeError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from labkit.machine.evidence import Evidence
+from labkit.machine.evidence import Evidence, labkit_command
 from labkit.machine.rules import Match, rule, seen, setting
 
 _FLOAT = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
@@ -27,7 +27,9 @@ def hipblaslt_wrong_results(e: Evidence) -> Match | None:
     cured = len(values) >= 2 and max(values) > 50 * max(min(values), 1e-12)
     named = e.match(r"hipblaslt")
     if not (
-        switched and differs and (cured or (e.match(r"\bTrue\b") and e.match(r"\bFalse\b")) or e.match(r"correct|agree"))
+        switched
+        and differs
+        and (cured or (e.match(r"\bTrue\b") and e.match(r"\bFalse\b")) or e.match(r"correct|agree"))
     ) and not (named and differs and cured):
         return None
     return Match(
@@ -79,10 +81,11 @@ def numerics_suspect(e: Evidence) -> Match | None:
     return Match(
         seen(nan, huge),
         (
-            "Compare a small matmul and a small convolution on the GPU with the same on the CPU: python -m labkit describe does it and names the one that differs.",
+            "Compare a small matmul and a small convolution on the GPU with the same on the CPU: "
+            f"{labkit_command(e.is_windows)} describe does it and names the one that differs.",
             "Then try another build; with a processor's graphics beside the card, hide it: HIP_VISIBLE_DEVICES=0",
         ),
-        ("python -m labkit describe   # every kernel 'ok'",),
+        (f"{labkit_command(e.is_windows)} describe   # every kernel 'ok'",),
         likely=True,
     )
 
@@ -135,6 +138,6 @@ def perf_below_reference(e: Evidence) -> Match | None:
             f"Try the other BLAS back end: {setting(e, 'TORCH_BLAS_PREFER_HIPBLASLT', '0')}; compare both in one run.",
             "Then TunableOp (PYTORCH_TUNABLEOP_ENABLED=1; its first run is slow), or another release.",
         ),
-        ("python -m labkit describe, and the GEMM of lesson 03 before and after.",),
+        (f"{labkit_command(e.is_windows)} describe, and the GEMM of lesson 03 before and after.",),
         likely=True,
     )

@@ -64,7 +64,7 @@ def snapshot(name: str, faults: Iterable[str] = ()) -> dict[str, Any]:
         if not FAULTS[code].fits(box(name)):
             raise LabkitError(
                 f"{title(name)}: this machine cannot have '{code}'.",
-                f"List what it can have: python -m labkit simulate {name} --list",
+                f"List what it can have: python3 -m labkit simulate {name} --list",
             )
     for code in sorted(wanted, key=list(FAULTS).index):
         FAULTS[code].inject(made)
