@@ -12,6 +12,7 @@ handwritten digits under the names of clothes would be false data, so that case 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ from labkit.data.sources import DamagedFileError
 from labkit.errors import LabkitError
 
 __all__ = ["Dataset", "Provenance", "cifar10", "fashion_mnist", "load", "main", "mnist"]
+
+_LABKIT = "py -m labkit" if sys.platform == "win32" else "python3 -m labkit"
 
 
 def mnist(download: bool = False) -> Dataset:
@@ -47,7 +50,8 @@ def load(name: str, download: bool = False) -> Dataset:
     """
     if name not in TITLES:
         raise LabkitError(f"There is no data set '{name}'.", f"Use one of: {', '.join(TITLES)}.")
-    notes: list[str] = []
+    notes = [sentence] if (sentence := places.complaint()) else []
+    notes += _flat(name)
     for place in places.candidates(name):
         try:
             found = sources.read(name, place.folder)
@@ -56,6 +60,8 @@ def load(name: str, download: bool = False) -> Dataset:
             continue
         if found:
             return _real(name, found, f"{place.folder.resolve()} ({place.words})", notes)
+        if partly := sources.incomplete(name, place.folder):
+            notes.append(f"Skipped: {partly}")
     if download:
         folder = places.cache_root() / name
         try:
@@ -74,7 +80,8 @@ def load(name: str, download: bool = False) -> Dataset:
 def main(names: Sequence[str], fetch: bool = False) -> int:
     """Prints the card of each data set (all, if names is empty); with fetch, downloads what is missing first.
 
-    Returns 0, or 1 if a data set has neither files nor a stand-in, or could not be fetched although that was asked.
+    Ends with how files are to lie in LABKIT_DATA. Returns 0, or 1 if something could not be fetched although that was
+    asked, or if LABKIT_DATA names no folder.
     """
     status = 0
     for name in names or TITLES:
@@ -89,7 +96,39 @@ def main(names: Sequence[str], fetch: bool = False) -> int:
         print(f"{dataset}\n")
         if fetch and dataset.provenance.stand_in:
             status = 1
-    return status
+    print(_layout())
+    return 1 if places.complaint() else status
+
+
+def _flat(name: str) -> list[str]:
+    """Sentences about IDX files that lie right in LABKIT_DATA, where nothing tells whose they are."""
+    root = places.labkit_data()
+    if root is None or name == "cifar10" or any(places.says_which(other, root) for other in places.FOLDERS):
+        return []
+    if partly := sources.incomplete(name, root):
+        return [f"Skipped: {partly}"]
+    if not sources.holds_flat_idx(root):
+        return []
+    notes = [
+        f"Skipped: four IDX files lie flat in {root}; MNIST and Fashion-MNIST both call them so: "
+        "put them in a folder named mnist or fashion_mnist there."
+    ]
+    try:
+        sources.read(name, root)
+    except DamagedFileError as error:
+        notes.append(f"They are damaged as well: {error.problem}")
+    return notes
+
+
+def _layout() -> str:
+    """What to put where, for people who bring their own files."""
+    root = places.labkit_data()
+    state = places.complaint() or (
+        f"LABKIT_DATA is {root}." if root else "LABKIT_DATA is not set; it may name a folder."
+    )
+    width = max(len(title) for title in TITLES.values())
+    rows = [f"  {title:<{width}}  {sources.layout(name)}" for name, title in TITLES.items()]
+    return "\n".join(["files     " + state, "In that folder a data set is looked for as:", *rows])
 
 
 def _told(error: DamagedFileError, ours: bool) -> str:
@@ -115,7 +154,7 @@ def _real(name: str, found: sources.Found, source: str, notes: list[str]) -> Dat
 
 def _stand_in(name: str, notes: list[str], download: bool) -> Dataset:
     if not download:
-        notes.append("No copy was found on this machine; 'python -m labkit data --fetch' downloads one.")
+        notes.append(f"No copy was found on this machine; '{_LABKIT} data --fetch' downloads one.")
     if name == "mnist":
         from labkit.data import digits
 
@@ -154,7 +193,7 @@ def _stand_in(name: str, notes: list[str], download: bool) -> Dataset:
     raise LabkitError(
         f"{TITLES[name]} is not on this machine, and there is no stand-in for it. {' '.join(notes)}".strip(),
         "On Debian and Ubuntu: sudo apt install dataset-fashion-mnist. Anywhere, with a network: download=True, or "
-        "python -m labkit data fashion_mnist --fetch. Or name a folder that has it in LABKIT_DATA.",
+        f"{_LABKIT} data fashion_mnist --fetch. Or name a folder that has it in LABKIT_DATA.",
     )
 
 

@@ -57,13 +57,33 @@ def torchvision_roots(environment: Mapping[str, str] | None = None, home: Path |
     )
 
 
+def labkit_data(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The folder that LABKIT_DATA names, whether it exists or not; None where it is not set."""
+    named = (os.environ if environment is None else environment).get("LABKIT_DATA")
+    return Path(named).expanduser() if named else None
+
+
+def complaint() -> str:
+    """A sentence about a LABKIT_DATA that names no folder; '' where it is not set or is one."""
+    root = labkit_data()
+    if root is None or root.is_dir():
+        return ""
+    what = "is not a folder" if os.path.lexists(root) else "does not exist"
+    return f"LABKIT_DATA names {root}, which {what}."
+
+
+def says_which(name: str, root: Path) -> bool:
+    """Whether a folder's own name tells that its files are those of data set `name`."""
+    return root.name.lower() in {folder.lower() for folder in FOLDERS[name] if folder}
+
+
 def candidates(name: str) -> Iterator[Place]:
     """Every folder that may hold data set `name`, best first."""
-    if os.environ.get("LABKIT_DATA"):
-        root = Path(os.environ["LABKIT_DATA"]).expanduser()
+    root = labkit_data()
+    if root is not None:
         yield from _within(name, root, "LABKIT_DATA")
         # MNIST and Fashion-MNIST use the same file names, so files right in LABKIT_DATA count only if its name says which
-        if name != "cifar10" and root.name.lower() in {folder.lower() for folder in FOLDERS[name]}:
+        if name != "cifar10" and says_which(name, root):
             yield Place(root, "LABKIT_DATA")
     yield Place(cache_root() / name, "labkit's cache", ours=True)
     for root in torchvision_roots():

@@ -116,6 +116,31 @@ def read(name: str, folder: Path) -> Found | None:
     return _read_cifar(folder) if name == "cifar10" else _read_idx_files(name, folder)
 
 
+def layout(name: str) -> str:
+    """How the files of `name` are to lie in a folder such as LABKIT_DATA, in one line."""
+    if name == "cifar10":
+        return (
+            f"{_BINARY_FOLDER}/ with {_BINARY_FILES[0]} to _5.bin and {_BINARY_FILES[-1]}; or {_PYTHON_FOLDER}/ with "
+            f"{_BATCHES[0]} to _5 and {_BATCHES[-1]}; or {_BINARY_ARCHIVE} or {_PYTHON_ARCHIVE} itself"
+        )
+    return f"{name}/ with {', '.join(_IDX_FILES)} (each plain or .gz)"
+
+
+def incomplete(name: str, folder: Path) -> str:
+    """A sentence about a folder that holds some of the four IDX files and not all; '' for all, for none, and for CIFAR-10."""
+    if name == "cifar10":
+        return ""
+    missing = [file for file in _IDX_FILES if not (folder / file).is_file() and not (folder / f"{file}.gz").is_file()]
+    if not 0 < len(missing) < len(_IDX_FILES):
+        return ""
+    return f"{folder} has only {len(_IDX_FILES) - len(missing)} of the four files; missing: {', '.join(missing)}."
+
+
+def holds_flat_idx(folder: Path) -> bool:
+    """Whether all four IDX files lie right in a folder; MNIST's and Fashion-MNIST's have the same names."""
+    return all((folder / file).is_file() or (folder / f"{file}.gz").is_file() for file in _IDX_FILES)
+
+
 def fetch(name: str, folder: Path, say: Callable[[str], None] | None = None) -> list[str]:
     """Downloads the files of `name` into labkit's folder for it.
 

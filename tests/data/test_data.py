@@ -326,3 +326,78 @@ def test_reading_data_loads_no_torch_until_there_are_tensors() -> None:
         "import labkit.data, labkit.data.shapes, sys; sys.exit('torch' in sys.modules or 'pickle' in vars(labkit.data))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("kind", "words"), [("missing", "does not exist"), ("file", "is not a folder")])
+def test_a_labkit_data_that_is_no_folder_is_said(
+    kind: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = tmp_path / "dtaa"
+    if kind == "file":
+        named.write_text("x", encoding="utf-8")
+    monkeypatch.setenv("LABKIT_DATA", str(named))
+    sentence = f"LABKIT_DATA names {named}, which {words}."
+    assert sentence in str(data.mnist())
+    with pytest.raises(LabkitError) as caught:
+        data.fashion_mnist()
+    assert sentence in caught.value.problem
+    assert data.main(["mnist"]) == 1
+    assert sentence in capsys.readouterr().out
+    _idx_files(Path("data", "MNIST", "raw"))
+    found = data.mnist()
+    assert not found.provenance.stand_in and sentence in found.provenance.note
+
+
+def test_the_layout_is_printed_and_is_what_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert data.main(["mnist"]) == 0
+    printed = capsys.readouterr().out
+    assert "LABKIT_DATA is not set" in printed
+    rows = {title: line for title in ("MNIST", "Fashion-MNIST", "CIFAR-10") for line in printed.splitlines()
+            if line.startswith(f"  {title} ")}  # fmt: skip
+    assert len(rows) == 3 and "cifar-10-batches-bin/" in rows["CIFAR-10"]
+    monkeypatch.setenv("LABKIT_DATA", str(tmp_path / "own"))
+    for name, title in (("mnist", "MNIST"), ("fashion_mnist", "Fashion-MNIST")):
+        folder = rows[title].split()[1].rstrip("/")
+        assert all(file in rows[title] for file in _FILES)
+        _idx_files(tmp_path / "own" / folder)
+        assert not data.load(name).provenance.stand_in
+
+
+def test_flat_files_that_may_be_either_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = tmp_path / "pictures"
+    _idx_files(flat)
+    monkeypatch.setenv("LABKIT_DATA", str(flat))
+    dataset = data.mnist()
+    assert dataset.provenance.stand_in
+    assert f"Skipped: four IDX files lie flat in {flat}" in dataset.provenance.note
+    assert "a folder named mnist or fashion_mnist" in dataset.provenance.note
+    path = flat / f"{_FILES[0]}.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert f"{path} is" in data.mnist().provenance.note and "damaged as well" in data.mnist().provenance.note
+    assert "IDX" not in data.cifar10().provenance.note
+    _idx_files(flat / "mnist", fill=3)
+    assert int(data.mnist().train_images[0, 0, 0, 0]) == 3
+
+
+def test_a_cut_file_in_a_flat_folder_with_a_name_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = tmp_path / "mnist"
+    _idx_files(flat, packed=False)
+    monkeypatch.setenv("LABKIT_DATA", str(flat))
+    assert not data.mnist().provenance.stand_in
+    path = flat / _FILES[0]
+    path.write_bytes(path.read_bytes()[:100])
+    assert str(path) in data.mnist().provenance.note and "Skipped" in data.mnist().provenance.note
+
+
+@pytest.mark.parametrize("folder", ["", "mnist"])
+def test_a_folder_with_three_of_four_files_is_reported(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    _idx_files(own / folder)
+    (own / folder / f"{_FILES[3]}.gz").unlink()
+    monkeypatch.setenv("LABKIT_DATA", str(own))
+    note = data.mnist().provenance.note
+    assert "has only 3 of the four files" in note and _FILES[3] in note
