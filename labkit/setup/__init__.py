@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
-from labkit.setup import environment, requirements
+from labkit.setup import environment, homes, requirements
 from labkit.setup.environment import Environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCHEMA = 1  # of the stamp; an older one is looked at anew
+SCHEMA = 2  # of the stamp; an older one is looked at anew
 _DONE = "LABKIT_SETUP_DONE"  # tells the command that is run again inside that set-up has just been done
 
 
@@ -48,21 +48,24 @@ def _enter(needs: str, options: Any, argv: Sequence[str]) -> int | None:
     os.environ["PYTHONPATH"] = _python_path(os.environ, ROOT)  # for everything that is started from here
     if os.environ.pop(_DONE, "") == str(place.path) and inside:
         return None
+    os.environ.update(homes.private(os.environ, ROOT))
+    if os.name != "nt" and sys.getfilesystemencoding().lower() not in ("utf-8", "utf8"):
+        os.environ["PYTHONUTF8"] = (
+            "1"  # a bare C locale: names of files are UTF-8 for everything that is started from here
+        )
     dry_run = bool(getattr(options, "dry_run", False))
     recreate = bool(getattr(options, "recreate", False))
     choice: str | None = getattr(options, "torch", None)
     if not dry_run and not recreate and is_ready(place, needs, choice, os.environ, inside=inside):
         return None if inside else run_inside(place, argv)
 
-    from labkit.setup import prepare
+    from labkit.setup import prepare, sources
 
-    wheelhouse = getattr(options, "wheelhouse", None)
+    wheelhouse: str | None = getattr(options, "wheelhouse", None)
+    index = os.environ.get("LABKIT_TORCH_INDEX", "").strip() or None
+    sources.check_wishes(choice, index, wheelhouse)
     wish = prepare.Wish(
-        needs,
-        choice,
-        os.environ.get("LABKIT_TORCH_INDEX", "").strip() or None,
-        Path(wheelhouse).expanduser().absolute() if wheelhouse else None,
-        recreate,
+        needs, choice, index, Path(wheelhouse).expanduser().absolute() if wheelhouse else None, recreate
     )
     if dry_run:
         prepare.show(place, wish)
@@ -81,13 +84,13 @@ def is_ready(place: Environment, needs: str, choice: str | None, environ: Mappin
     index = environ.get("LABKIT_TORCH_INDEX", "").strip()
     wanted = list(requirements.read(place.root / "pyproject.toml").of(needs))
     return (
-        stamp.get("path") == str(place.path)  # a copied or moved environment is looked at once
+        stamp.get("path") == environment.portable(place.path)  # a copied or moved environment is looked at once
         and stamp.get("requirements", {}).get(needs) == wanted
         and choice in (None, stamp.get("choice"))
         and index in ("", stamp.get("index"))
         and environment.hardware_fingerprint() in stamp.get("hardware", ())
         and bool(stamp.get("watched"))
-        and all(environment.changed_ns(folder) == then for folder, then in stamp["watched"].items())
+        and all(environment.changed_ns(environment.native(item)) == then for item, then in stamp["watched"].items())
     )
 
 
@@ -120,7 +123,7 @@ def _as_sentence(error: OSError) -> LabkitError:
             f"The disk became full while {where} was written.", f"free some space and call again, or {elsewhere}"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return LabkitError(f"labkit may not write {where} ({error.strerror}).", elsewhere)
+        return LabkitError(f"labkit may not write or open {where} ({error.strerror}).", elsewhere)
     return LabkitError(
         f"The system refused something during set-up: {error}.", "call the same command again; --recreate starts anew."
     )

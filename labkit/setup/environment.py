@@ -4,6 +4,9 @@ The environment is ``.venv`` in the repository, or the folder that LABKIT_ENV na
 marker, written before anything else; only such a one is ever repaired or deleted. What was found out when it was last
 complete is in a *stamp*, written last: while the stamp still fits, nothing is looked at again.
 
+An environment that works is never deleted before another one works in its place: it is *set aside* within its folder,
+and put back when the new one fails or is never finished.
+
 In an environment that somebody else made (a container image, a class, CI) labkit writes nothing of its own: its stamp
 then lies in the repository's ``.labkit`` folder, or in the user's cache where that is not writable.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import shutil
 import sys
 import time
@@ -30,7 +34,10 @@ LOCK = "labkit-setup.lock"
 TEMPORARY = "labkit-tmp"
 CONSTRAINTS = "labkit-constraints.txt"
 STAMP = "labkit-stamp.json"
+BEFORE = "labkit-before"  # holds the environment that was there while another one is built in its place
+_GONE = "labkit-before-gone"
 _PTH = "labkit_course.pth"
+_OURS = (MARKER, LOG, LOCK, BEFORE)
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Environment:
 
     @property
     def has_python(self) -> bool:
-        return self.python.exists()  # False for a link into a Python that was removed
+        return _is_there(self.python)  # False for a link into a Python that was removed
 
     @property
     def is_new(self) -> bool:
@@ -63,11 +70,16 @@ class Environment:
             return True
 
     @property
+    def before(self) -> Path:
+        """Where an environment lies that was set aside."""
+        return self.path / BEFORE
+
+    @property
     def notes(self) -> Path:
         """The folder for labkit's own files: in the environment if it is labkit's, else beside the course."""
         if self.made_by_labkit or self.is_new:
             return self.path
-        key = hashlib.sha256(str(self.path).encode()).hexdigest()[:12]
+        key = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:12]
         place = self.root / ".labkit"
         if not os.access(place if place.is_dir() else self.root, os.W_OK):
             place = _user_cache()
@@ -77,15 +89,38 @@ class Environment:
 def locate(root: Path, environ: Mapping[str, str]) -> Environment:
     """``.venv`` in the repository, or what LABKIT_ENV names; raises LabkitError where that cannot be one."""
     named = environ.get("LABKIT_ENV", "").strip()
-    if not named:
-        return Environment(root / ".venv", root)
-    path = Path(named).expanduser().absolute()
-    environment = Environment(path, root, chosen=True)
-    if path.exists() and not path.is_dir():
-        raise LabkitError(
-            f"LABKIT_ENV names {path}, which is a file.", "name the folder of an environment, or a new folder."
+    path = Path(named).expanduser().absolute() if named else root / ".venv"
+    environment = Environment(path, root, chosen=bool(named))
+    try:
+        return _located(environment)
+    except PermissionError as error:
+        raise _closed(environment, Path(error.filename or path)) from error
+
+
+def _located(environment: Environment) -> Environment:
+    path, which = environment.path, f"LABKIT_ENV names {environment.path}, which"
+    if path == path.parent:
+        raise LabkitError(f"{which} is the whole file system.", "name the folder of an environment, or a new folder.")
+    if path.is_symlink() and not path.exists():
+        gone = f"is a link to {path.readlink()}, and nothing is there."
+        raise (
+            LabkitError(f"{which} {gone}", "mend or remove the link, or name another folder.")
+            if environment.chosen
+            else LabkitError(
+                f"{path}, where the environment belongs, {gone}", f"remove or rename the link {path}, then call again."
+            )
         )
-    if not environment.is_new and not environment.made_by_labkit and not environment.has_python:
+    if path.exists() and not path.is_dir():
+        raise (
+            LabkitError(f"{which} is a file.", "name the folder of an environment, or a new folder.")
+            if environment.chosen
+            else LabkitError(
+                f"{path}, where the environment belongs, is a file.",
+                f"remove or rename the file {path}, then call again.",
+            )
+        )
+    has_python = environment.has_python  # looked at in any case: its folder may be closed to this user
+    if environment.chosen and not environment.is_new and not environment.made_by_labkit and not has_python:
         raise LabkitError(
             f"LABKIT_ENV names {path}, which has files in it but no Python.",
             "name the folder of an environment, or a folder that does not exist yet.",
@@ -100,7 +135,30 @@ def interpreter(prefix: Path, os_name: str) -> Path:
         if os_name == "nt"
         else [prefix / "bin" / "python", prefix / "bin" / "python3"]
     )
-    return next((path for path in candidates if path.exists()), candidates[0])
+    return next((path for path in candidates if _is_there(path)), candidates[0])
+
+
+def _is_there(path: Path) -> bool:
+    """As Path.exists, but a folder that this user may not enter raises PermissionError on every version of Python."""
+    try:
+        path.stat()
+    except PermissionError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _closed(environment: Environment, path: Path) -> LabkitError:
+    """What to say where the environment, or the Python that it was made with, lies in a folder closed to this user."""
+    target = Path(os.path.realpath(path))
+    folder = next((one for one in reversed(target.parents) if not os.access(one, os.X_OK)), target.parent)
+    where = f" ({target})" if target != path else ""
+    return LabkitError(
+        f"The Python of the environment {environment.path}{where} lies under {folder}, which this user may not enter.",
+        "ask its owner to open that folder, or take an environment of your own: set LABKIT_ENV to a new folder that "
+        "you can write to.",
+    )
 
 
 def is_inside(environment: Environment) -> bool:
@@ -116,23 +174,87 @@ def base_python() -> str:
 def mark(environment: Environment) -> None:
     """Makes the folder labkit's own, before anything is put into it."""
     environment.path.mkdir(parents=True, exist_ok=True)
-    write_json(environment.path / MARKER, {"made_by": "labkit", "python": list(sys.version_info[:3])})
+    key, words = here()
+    write_json(
+        environment.path / MARKER,
+        {"made_by": "labkit", "python": list(sys.version_info[:3]), "here": key, "made_on": words},
+    )
+
+
+def made_elsewhere(environment: Environment) -> str:
+    """In words, the other system that made this environment; empty where it was this one, or is not known."""
+    value = _read_json(environment.path / MARKER)
+    return str(value.get("made_on", "")) if value.get("here") not in (None, here()[0]) else ""
+
+
+def here(etc: Path = Path("/etc")) -> tuple[str, str]:
+    """A key for this installed system (not for its hardware), and the system in words.
+
+    Two systems that share a home folder have different keys; an upgrade or a restarted container does not change it.
+    """
+    release = dict(line.split("=", 1) for line in _read(etc / "os-release").splitlines() if "=" in line)
+    name = release.get("PRETTY_NAME", "").strip("\"'") or f"{platform.system()} {platform.release()}"
+    identity = _read(etc / "machine-id").strip()
+    if not identity:  # a container, whose host name changes with every start
+        identity = f"{release.get('ID', '')} {release.get('VERSION_ID', '')}" if release else platform.node()
+    key = hashlib.sha256(f"{identity} {platform.machine()}".encode(errors="replace")).hexdigest()[:16]
+    return key, f"{platform.node() or 'another machine'} ({name}, {platform.machine()})"
+
+
+def set_aside(environment: Environment) -> None:
+    """Moves what is in an environment of labkit's into a folder within it, to be put back if its successor fails."""
+    aside = environment.before
+    aside.mkdir()
+    try:
+        shutil.copy2(environment.path / MARKER, aside / MARKER)
+        for entry in sorted(environment.path.iterdir(), key=lambda entry: entry.name != STAMP):  # the stamp goes first
+            if entry.name not in _OURS:
+                entry.rename(aside / entry.name)
+    except OSError:
+        put_back(environment)
+        raise
+
+
+def put_back(environment: Environment) -> None:
+    """The environment that was set aside takes its place again; what was built meanwhile is deleted.
+
+    May be broken off at any point and called again: what has been moved back already is not deleted.
+    """
+    for entry in sorted(environment.before.iterdir(), key=lambda entry: entry.name == STAMP):  # the stamp comes last
+        target = environment.path / entry.name
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        elif entry.is_dir():
+            target.unlink(missing_ok=True)
+        entry.replace(target)
+    environment.before.rmdir()
+
+
+def let_go(environment: Environment) -> None:
+    """Deletes the environment that was set aside: its successor works. From the renaming on it is not put back."""
+    gone = environment.path / _GONE
+    if environment.before.exists():
+        environment.before.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def clear(environment: Environment) -> None:
-    """Deletes what is in an environment that labkit made; keeps its marker, log and lock."""
+    """Deletes what is in an environment that labkit made; keeps its marker, log and lock, and what was set aside."""
     if not environment.made_by_labkit:
         raise LabkitError(
             f"{environment.path} was not made by labkit, so labkit does not delete it.",
             "delete it yourself if you want that, or name another folder in LABKIT_ENV.",
         )
-    for entry in environment.path.iterdir():
-        if entry.name in (MARKER, LOG, LOCK):
-            continue
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+    for entry in sorted(environment.path.iterdir(), key=lambda entry: entry.name != STAMP):  # the stamp goes first
+        if entry.name not in _OURS:
+            _delete(entry)
 
 
 def make_importable(site: Path, root: Path) -> None:
@@ -150,11 +272,34 @@ def make_importable(site: Path, root: Path) -> None:
 
 def read_stamp(environment: Environment) -> dict[str, Any]:
     """What is remembered; empty where there is nothing or it cannot be read."""
+    return _read_json(environment.notes / STAMP)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads((environment.notes / STAMP).read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def forget(environment: Environment) -> None:
+    """Removes the stamp: the next call looks at everything again."""
+    try:
+        (environment.notes / STAMP).unlink(missing_ok=True)
+    except OSError:
+        if environment.made_by_labkit:
+            raise
+
+
+def portable(path: Path | str) -> str:
+    """A path as it is written down: the same text whatever this process takes for the system's encoding."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
+def native(text: str) -> str:
+    """The path that ``portable`` wrote down, as this process needs it."""
+    return os.fsdecode(text.encode("utf-8", "surrogateescape"))
 
 
 def write_stamp(environment: Environment, stamp: Mapping[str, Any]) -> None:
@@ -169,10 +314,19 @@ def write_stamp(environment: Environment, stamp: Mapping[str, Any]) -> None:
 
 
 def watched(site: Path) -> dict[str, int]:
-    """Folders and when they last changed (ns): one of these changes when anyone installs or removes a package, or
-    deletes files of torch. 0 for a folder that is gone."""
-    folders = [site, site / "torch", site / "torch" / "lib", *sorted(site.glob("torch-*.dist-info"))]
-    return {str(folder): changed_ns(folder) for folder in folders}
+    """Folders and files, and when they last changed (ns): one of these changes when anyone installs or removes a
+    package, or deletes or damages what torch loads first. 0 for what is gone."""
+    found = [site, *torch_parts(site)]
+    return {portable(path): changed_ns(path) for path in found}
+
+
+def torch_parts(site: Path) -> list[Path]:
+    """What of torch is watched: its folders, and the files without which nothing of it works."""
+    package, lib = site / "torch", site / "torch" / "lib"
+    names = ("libtorch*", "libc10*", "torch*.dll", "c10*.dll")
+    libraries = sorted(path for name in names for path in lib.glob(name))
+    files = [package / "__init__.py", package / "version.py", *libraries]
+    return [package, lib, *sorted(site.glob("torch-*.dist-info")), *files]
 
 
 def changed_ns(folder: str | Path) -> int:
@@ -190,7 +344,7 @@ def write_text(path: Path, text: str) -> None:
     """Whole or not at all: to a temporary name, then renamed."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -218,10 +372,7 @@ def locked(environment: Environment, say: Callable[[str], None]) -> Iterator[int
         while not _try_lock(file):
             if not told:
                 file.seek(0)
-                say(
-                    f"Another set-up (process {file.read().strip() or 'unknown'}) is at work in {environment.path}; "
-                    "waiting for it. Ctrl-C stops waiting."
-                )
+                say(f"{_holder(file.read().strip())} in {environment.path}; waiting for it. Ctrl-C stops waiting.")
                 told = True
             time.sleep(0.3)
         file.seek(0)
@@ -229,6 +380,18 @@ def locked(environment: Environment, say: Callable[[str], None]) -> Iterator[int
         file.write(str(os.getpid()))
         file.flush()
         yield file.fileno()
+
+
+def _holder(number: str) -> str:
+    """Who holds the lock: the set-up whose number is in it, or the pip that it left when it was ended."""
+    if os.name != "nt" and number.isdigit():
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            return f"A set-up (process {number}) was ended, and the pip that it started is still at work"
+        except OSError:
+            pass  # it is somebody else's, and alive
+    return f"Another set-up (process {number or 'unknown'}) is at work"
 
 
 def _try_lock(file: IO[str]) -> bool:

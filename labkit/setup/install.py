@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from labkit.catalog import wheels
 from labkit.errors import LabkitError
 from labkit.setup import requirements as reading
 from labkit.setup import sources, words
@@ -102,35 +103,14 @@ def source_name(plan: TorchPlan, wheelhouse: Path | None = None) -> str:
 def from_wheelhouse(plan: TorchPlan, folder: Path) -> TorchPlan:
     """The plan with the torch that the folder holds: the build that was planned if it is there.
 
-    Several builds of one version may lie there; pip would take the one whose name sorts last. Raises LabkitError where
-    the folder or torch is missing.
+    Several builds of one version may lie there; pip would take the one whose name sorts last.
     """
-    if not folder.is_dir():
-        raise LabkitError(
-            f"The folder of wheels {folder} does not exist.", "name the folder that holds the .whl files."
-        )
     found = {
         name: sorted(wheel.name.split("-")[1] for wheel in folder.glob(f"{name}-*.whl"))
         for name in reading.TORCH_FAMILY
     }
-    for name in reading.TORCH_FAMILY:
-        if not found[name]:
-            raise LabkitError(
-                f"The folder of wheels {folder} holds no {name}.",
-                "fill it on a machine of the same kind: "
-                + words.command(
-                    [
-                        "python3",
-                        "-m",
-                        "pip",
-                        "download",
-                        "-d",
-                        str(folder),
-                        *sources.place_arguments(plan.index_url),
-                        *plan.requirements,
-                    ]
-                ),
-            )
+    if not found["torch"]:
+        return replace(plan, download_bytes=0, fallback=None)  # check_wheelhouse says what the folder lacks
     result = []
     for wanted in plan.requirements:
         name = reading.name(wanted)
@@ -150,8 +130,31 @@ def from_wheelhouse(plan: TorchPlan, folder: Path) -> TorchPlan:
         build="default" if other else plan.build,
         requirements=tuple(result),
         reasons=(*plan.reasons, *note),
-        download_bytes=None,
+        download_bytes=0,
         fallback=None,
+    )
+
+
+def check_wheelhouse(folder: Path, plan: TorchPlan | None, wanted: Sequence[str], dependencies: Sequence[str]) -> None:
+    """Raises LabkitError that names at once all of ``wanted`` that the folder lacks, and the commands that fill it.
+
+    Only names are compared, and requirements with a marker are left to pip.
+    """
+    files = {reading.name(path.name.split("-")[0]) for path in folder.glob("*.whl")}
+    files |= {reading.name(path.name.rpartition("-")[0]) for path in folder.glob("*.tar.gz")}
+    lacking = [reading.name(item) for item in wanted if ";" not in item and reading.name(item) not in files]
+    if not lacking:
+        return
+    fill = [[sys.executable if os.name == "nt" else "python3", "-m", "pip", "download", "-d", str(folder)]] * 2
+    family = family_requirements(plan, dependencies) if plan is not None else []
+    family = [item for item in family if reading.name(item) in lacking] and family
+    rest = list(reading.without_torch(tuple(dependencies)))
+    lines = [words.command([*fill[0], *sources.place_arguments(plan.index_url), *family])] if plan and family else []
+    if set(lacking) - set(reading.TORCH_FAMILY):
+        lines.append(words.command([*fill[1], *rest]))
+    raise LabkitError(
+        f"The folder of wheels {folder} holds no {', '.join(lacking)}.",
+        "fill it on a machine of the same kind, with the same Python:\n    " + "\n    ".join(lines),
     )
 
 
@@ -186,12 +189,64 @@ DiskUsage = Callable[[Path], "Usage | shutil._ntuple_diskusage"]
 
 def bytes_needed(plan: TorchPlan | None, needs: str) -> int:
     """Room on the environment's disk: what is installed plus, for a while, what is downloaded."""
-    torch = 0 if plan is None else (plan.installed_bytes or 0) + (plan.download_bytes or 0)
+    torch = 0 if plan is None else sum(sizes(plan))
     return torch + COURSE_BYTES + (TEST_BYTES if needs == "test" else 0)
 
 
-def check_room(path: Path, needed: int, disk_usage: DiskUsage = shutil.disk_usage, *, there: int = 0) -> int:
-    """Free bytes on the disk of ``path``; raises LabkitError where ``needed`` less what is ``there`` is more."""
+def sizes(plan: TorchPlan) -> tuple[int, int]:
+    """Bytes to download and installed. Where that is not established it is assumed: a CPU build as the one for Linux,
+    anything else as large as what AMD's wheels take for one target."""
+    small = plan.build == "cpu" or (plan.build == "default" and plan.index_url is None)
+    like = wheels.SIZES["pytorch-cpu" if small else "amd"]
+    download = like.download_bytes if plan.download_bytes is None else plan.download_bytes
+    installed = like.installed_bytes if plan.installed_bytes is None else plan.installed_bytes
+    return download or 0, installed or 0
+
+
+def is_assumed(plan: TorchPlan | None) -> bool:
+    """Is the room for this plan assumed, because its size is not established?"""
+    return plan is not None and plan.installed_bytes is None
+
+
+def could_be_smaller(plan: TorchPlan | None) -> bool:
+    """Would --torch cpu be a way out? Not where that was planned, or where this plan is its fallback already."""
+    return plan is not None and plan.build in ("rocm", "cuda")
+
+
+def size_in_words(plan: TorchPlan) -> str:
+    """The size of torch with all that it brings, for people."""
+    download, installed = sizes(plan)
+    parts = [
+        f"about {words.size(download)} to download" if download and plan.download_bytes else "",
+        f"about {words.size(installed)} on the disk" if plan.installed_bytes else "",
+    ]
+    if is_assumed(plan):
+        parts.append(f"not established for this build; about {words.size(installed)} on the disk are assumed")
+    return ", ".join(part for part in parts if part)
+
+
+def how_long(plan: TorchPlan, needs: str) -> str:
+    """What the first call is likely to take, in one sentence; the time is plain arithmetic."""
+    rest = COURSE_BYTES + (TEST_BYTES if needs == "test" else 0)
+    if plan.download_bytes:
+        total = plan.download_bytes + rest
+        return (
+            f"This takes a while, once: at most about {words.size(total)} to download (at 50 Mbit/s {total * 8 / 50e6 / 60:.0f} "
+            "minutes), then unpacking. Later calls start at once."
+        )
+    return (
+        f"This takes a while, once: torch (how much is to download for it is not established) and up to {words.size(rest)} "
+        "besides. Later calls start at once."
+    )
+
+
+def check_room(
+    path: Path, needed: int, disk_usage: DiskUsage = shutil.disk_usage, *, there: int = 0, smaller: bool = False
+) -> int:
+    """Free bytes on the disk of ``path``; raises LabkitError where ``needed`` less what is ``there`` is more.
+
+    ``smaller``: a smaller build of torch can be proposed.
+    """
     existing = path
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
@@ -199,8 +254,8 @@ def check_room(path: Path, needed: int, disk_usage: DiskUsage = shutil.disk_usag
     if free < needed - there:
         raise LabkitError(
             f"Not enough room on the disk of {path}: {words.size(needed - there)} are needed, {words.size(free)} are free.",
-            "free some space, or name a folder on another disk: set LABKIT_ENV=/path/on/a/larger/disk. "
-            "'--torch cpu' takes the smallest build, about 1 GB.",
+            "free some space, or name a folder on another disk: set LABKIT_ENV=/path/on/a/larger/disk."
+            + (" Or use --torch cpu, the smallest build." if smaller else ""),
         )
     return free
 
@@ -368,6 +423,23 @@ def is_unavailable(outcome: Outcome) -> bool:
     )
 
 
+def is_offline(outcome: Outcome) -> bool:
+    """pip says that it could not connect."""
+    return outcome.status > 0 and bool(_NO_NETWORK.search(outcome.text))
+
+
+def remedy_unreachable(plan: TorchPlan | None, url: str | None = None) -> str:
+    """What to do where an index does not answer: torch's own (``plan`` or ``url``), or pip's default index."""
+    own = plan.index_url if plan is not None else url
+    mirror = "name a mirror in LABKIT_TORCH_INDEX" if own else "name a mirror in PIP_INDEX_URL"
+    cpu = plan.build == "cpu" if plan is not None else wheels.kind_of(own or "") == "cpu"
+    meanwhile = "" if not own or cpu else f" Meanwhile the course runs on the CPU: {words.labkit('start --torch cpu')}."
+    return (
+        f"check the address and the network (behind a proxy set HTTPS_PROXY; or {mirror}), then {_AGAIN} "
+        f"Without a network: --wheelhouse DIR.{meanwhile}"
+    )
+
+
 def explain(
     outcome: Outcome, step: Step, environment_path: Path, log: Path, disk_usage: DiskUsage = shutil.disk_usage
 ) -> LabkitError:
@@ -408,11 +480,13 @@ def explain(
         return LabkitError(f"A package arrived damaged while pip installed {what}.{details}", _AGAIN)
     absent = _ABSENT.search(text)
     if _NO_NETWORK.search(text):
-        source = _argument(step.arguments, "--index-url") or "pip's package index"
+        url = _argument(step.arguments, "--index-url")
+        cause = [line.strip() for line in outcome.lines if _NO_NETWORK.search(line)][-1:]  # its later lines mislead
+        told = "".join(f"\n    pip: {line if len(line) < 220 else line[:217] + '...'}" for line in cause)
         return LabkitError(
-            f"{source} could not be reached, or the connection broke, while pip installed {what}.{details}",
-            f"check the network (behind a proxy set HTTPS_PROXY, with a mirror set PIP_INDEX_URL), then {_AGAIN} "
-            "Without a network: --wheelhouse DIR.",
+            f"{url or 'The package index of pip'} could not be reached, or the connection broke, while pip installed "
+            f"{what}.{told}\n    (everything: {log})",
+            remedy_unreachable(None, url or None),
         )
     if absent:
         source = (

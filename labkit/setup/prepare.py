@@ -1,7 +1,8 @@
 """The work of set-up: look at what is there, decide what is lacking, say so, install it, prove it, remember it.
 
-Every step finds out for itself what an earlier, broken attempt left behind; there is no separate way of repairing. The
-record of torch is written when torch and torchvision are complete, the stamp when everything is proved.
+Every step finds out for itself what an earlier, broken attempt left behind. The record of torch is written when torch
+and torchvision are complete, the stamp when everything is proved. Nobody is left with less than there was: an index is
+asked before anything is changed for it, and an environment that works is set aside until its successor has proved itself.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.catalog import gfx as targets
+from labkit.catalog import wheels
 from labkit.errors import LabkitError
 from labkit.machine import facts, snapshot
 from labkit.machine.facts import Gpu, Machine
@@ -78,6 +80,7 @@ class Work:
     rest: bool  # is anything else missing?
     remake: str = ""
     notes: tuple[str, ...] = ()
+    wanted: TorchPlan | None = None  # the plan that the torch that is there fulfils, or would repair it
 
     @property
     def installs(self) -> bool:
@@ -97,39 +100,185 @@ def prepare(place: Environment, wish: Wish, *, disk_usage: install.DiskUsage = s
 def _prepare(place: Environment, wish: Wish, lock: int | None, disk_usage: install.DiskUsage) -> None:
     needed = requirements.read(place.root / "pyproject.toml")
     dependencies = needed.of(wish.needs)
+    if place.made_by_labkit:
+        _recover(place)
     stamp = environment.read_stamp(place)
-    if wish.recreate and not place.is_new and not place.made_by_labkit:
-        environment.clear(place)  # says why it does not
-    inventory = None if wish.recreate else look(place, dependencies)
+    inventory = _there(place, wish, dependencies)
     work = decide(place, wish, inventory, dependencies, read_record(place), collect())
     log = place.notes / environment.LOG
     new = inventory is None or bool(work.remake)
+    works = new and place.made_by_labkit and not place.is_new and _starts(place.python)
     if new or work.installs:
         announce(place, work, wish, dependencies, new)
+        if wish.wheelhouse:
+            _check_wheelhouse(wish.wheelhouse, work, inventory, dependencies, new)
+        if works:
+            work = _obtainable(place, wish, work, dependencies, log, lock)
+            if (
+                inventory is not None
+                and work.torch is not None
+                and read_record(place).get("used") == _essence(work.torch)
+            ):
+                say("  That is where the torch that is there came from: it stays.")
+                rest = inventory.missing is None or bool(inventory.missing or inventory.half)
+                work = replace(work, torch=None, family=(), rest=rest, remake="", wanted=None)
+                new = works = False
         room_for = (
             install.bytes_needed(work.torch if "torch" in work.family else None, wish.needs)
             if new or work.family
             else 0
         )
-        free = _check_room(place, room_for, disk_usage)
+        free, works = _room_beside(place, wish, work, room_for, works, disk_usage)
         if room_for:
-            say(f"  Disk: about {words.size(room_for)} needed while installing, {words.size(free)} free.")
-    if new:
-        environment.mark(place)
-        _create(place, log)
-        inventory = look(place, dependencies)
-        if inventory is None:
-            raise LabkitError(
-                f"{place.path} was made, but its Python does not run.",
-                f"look into {place.path / environment.LOG}, and try another Python (3.10 to 3.14).",
-            )
-    assert inventory is not None
-    if work.installs:
-        inventory, work = _install(place, wish, work, inventory, dependencies, lock, log, disk_usage)
-    if place.made_by_labkit:
-        environment.make_importable(inventory.site, place.root)
-    verdict = _verdict(place, work, inventory, stamp, read_record(place), log)
+            assumed = " (assumed)" if install.is_assumed(work.torch) and "torch" in work.family else ""
+            say(f"  Disk: about {words.size(room_for)}{assumed} needed while installing, {words.size(free)} free.")
+    if works:
+        environment.set_aside(place)
+    try:
+        if new:
+            environment.mark(place)
+            _create(place, log)
+            inventory = look(place, dependencies)
+            if inventory is None:
+                raise LabkitError(
+                    f"{place.path} was made, but its Python does not run.",
+                    f"look into {place.path / environment.LOG}, and try another Python (3.10 to 3.14).",
+                )
+        assert inventory is not None
+        before = _torch_written(inventory)
+        if work.installs:
+            inventory, work = _install(place, wish, work, inventory, dependencies, lock, log, disk_usage)
+        if place.made_by_labkit:
+            environment.make_importable(inventory.site, place.root)
+        fresh = "torch" in work.family and _torch_written(inventory) != before
+        verdict = _verdict(
+            place,
+            work,
+            inventory,
+            stamp,
+            read_record(place),
+            log,
+            None if fresh else lambda: _install_torch_again(place, wish, work, dependencies, lock, log),
+        )
+        inventory = _looked(place, dependencies)
+    except BaseException:
+        if works:
+            environment.put_back(place)
+            say("  The environment that was there before is back in its place.")
+        raise
+    if works:
+        environment.let_go(place)
     _remember(place, wish, work, inventory, needed, verdict, stamp)
+
+
+def _recover(place: Environment) -> None:
+    """After a set-up that was killed while it built a successor: the environment before it takes its place again."""
+    if place.before.exists():
+        environment.put_back(place)
+        say(
+            words.because(
+                [f"A set-up was ended while it built another environment in {place.path}: the one before is back."], ""
+            )
+        )
+    environment.let_go(place)
+
+
+def _there(place: Environment, wish: Wish, dependencies: Sequence[str]) -> Inventory | None:
+    """What can be built on; None where an environment is to be made. Raises LabkitError where labkit should not."""
+    if wish.recreate:
+        if not place.is_new and not place.made_by_labkit:
+            environment.clear(place)  # says why it does not
+        return None
+    inventory = look(place, dependencies)
+    if inventory is None and not place.is_new and environment.read_stamp(place):
+        other = environment.made_elsewhere(place)
+        if other:
+            raise LabkitError(
+                f"The environment {place.path} was made on {other}, and its Python does not run on this one. One "
+                "environment cannot serve both, so labkit does not replace it unasked.",
+                "give this system its own: set LABKIT_ENV to another folder, for example in your ~/.profile there. "
+                "Or use --recreate, which makes it anew here and takes it from the other.",
+            )
+    return inventory
+
+
+def _room_beside(
+    place: Environment, wish: Wish, work: Work, needed: int, works: bool, disk_usage: install.DiskUsage
+) -> tuple[int, bool]:
+    """Free bytes, and whether there is room to keep what is there until its successor works."""
+    smaller = install.could_be_smaller(work.torch if "torch" in work.family else None)
+    if not works:
+        return _check_room(place, needed, disk_usage, smaller), False
+    try:
+        return install.check_room(place.path, needed, disk_usage, smaller=smaller), True
+    except LabkitError as error:
+        free = _check_room(place, needed, disk_usage, smaller)  # without what is there, is there room?
+        if not wish.recreate:
+            raise LabkitError(
+                f"{error.problem} The environment that is there was not changed.",
+                "free some space, or use --recreate, which deletes what is there first.",
+            ) from error
+        say("  There is no room for two environments: the one that is there is deleted first.")
+        return free, False
+
+
+def _obtainable(
+    place: Environment, wish: Wish, work: Work, dependencies: Sequence[str], log: Path, lock: int | None
+) -> Work:
+    """Asks the index for the torch of the plan, or of its fallbacks, before anything is touched for it."""
+    if wish.wheelhouse or work.torch is None or "torch" not in work.family:
+        return work
+    settings = sources.pip_settings(place.python, os.environ)
+    pip = _caller(place, settings, log, lock)
+    current, later = work.torch, work.torch.fallback
+    while True:
+        problem = _asked(current, settings, pip)
+        if not problem:
+            return replace(work, torch=current, wanted=current)
+        if later is None:
+            raise LabkitError(
+                f"{problem} Nothing was changed: the environment {place.path} stays as it is.",
+                install.remedy_unreachable(current),
+            )
+        say(f"  {problem}")
+        say(words.because(later.reasons))
+        current, later = later, later.fallback
+
+
+Pip = Callable[[Sequence[str], bool], install.Outcome]
+
+
+def _asked(chosen: TorchPlan, settings: sources.PipSettings, pip: Pip) -> str:
+    """What keeps this plan's torch from being had, in a sentence; empty where nothing is known to."""
+    url = chosen.index_url
+    name = install.source_name(chosen)
+    if url is not None and (
+        (settings.no_index and sources.local_folder(url) is None)
+        or not sources.reachable(url, settings, ask_pip=lambda _: True)
+    ):
+        return f"{name} could not be reached."
+    arguments = sources.place_arguments(url)
+    outcome = pip(["index", "versions", "torch", *arguments, "--retries", "1", "--timeout", "15"], bool(arguments))
+    if outcome.status == 0:
+        pinned = re.search(r"==(\S+\+\S+)$", chosen.requirements[0])
+        if pinned and pinned.group(1) not in re.split(r"[\s,()]+", outcome.text):
+            return f"{name} has no torch {pinned.group(1)} for this system and Python."
+        return ""
+    if install.is_offline(outcome):
+        return f"{name} could not be reached."
+    return f"{name} has no torch for this system and Python." if install.is_unavailable(outcome) else ""
+
+
+def _check_wheelhouse(
+    folder: Path, work: Work, inventory: Inventory | None, dependencies: Sequence[str], new: bool
+) -> None:
+    if new or inventory is None:
+        wanted: Sequence[str] = requirements.without_torch(tuple(dependencies))
+    else:
+        wanted = requirements.without_torch(inventory.missing or ()) if work.rest else ()
+    family = work.torch.requirements if work.torch is not None and work.family else ()
+    names = [item for item in family if requirements.name(item) in work.family]
+    install.check_wheelhouse(folder, work.torch, [*names, *wanted], dependencies)
 
 
 # -- looking -----------------------------------------------------------------------------------------------------------
@@ -151,7 +300,8 @@ def check_python(version: tuple[int, int], which: Callable[[str], str | None] = 
         f"This is Python {version[0]}.{version[1]}, {age}: the course needs Python 3.10 to 3.14.",
         f"use the other Python that is on this machine: {other} -m labkit start"
         if other
-        else "install one of these and call labkit with it, for example: python3.12 -m labkit start",
+        else "install one of these and call labkit with it, for example: "
+        + ("py -3.12 -m labkit start" if os.name == "nt" else "python3.12 -m labkit start"),
     )
 
 
@@ -200,30 +350,30 @@ def _check_folder(place: Environment) -> None:
 
 
 def look(place: Environment, dependencies: Sequence[str]) -> Inventory | None:
-    """Takes the inventory; None where there is no environment, or one of labkit's whose Python does not run (any more)."""
+    """Takes the inventory; None where there is no environment, or one of labkit's whose Python does not run (any more).
+
+    Raises LabkitError where that Python starts and yet does not answer: an environment is not lost for that.
+    """
     if place.is_new:
         return None
-    answer = (
-        _run(
-            [str(place.python), "-c", _INVENTORY.read_text(encoding="utf-8"), json.dumps(list(dependencies)), "files"],
-            cwd=place.path,
-        )
-        if place.has_python
-        else None
-    )
-    try:
-        told = json.loads(answer.splitlines()[-1]) if answer else None
-    except ValueError:
-        told = None
-    if told is None:
+    if not place.has_python or not _starts(place.python):
         if place.made_by_labkit:
             return None
         raise LabkitError(
             f"The Python of {place.path} does not run, and labkit did not make that environment.",
             "repair or delete it yourself, or name another folder in LABKIT_ENV.",
         )
-    site = Path(told["site"])
-    inside = place.path.resolve() in [Path(told["prefix"]).resolve(), *Path(told["prefix"]).resolve().parents]
+    source = _INVENTORY.read_text(encoding="utf-8")
+    command = [str(place.python), "-X", "utf8", "-c", source, json.dumps(list(dependencies)), "files"]
+    answer = _ask(command, cwd=place.path)
+    try:
+        told = json.loads(answer.stdout.splitlines()[-1]) if answer is not None and answer.returncode == 0 else None
+    except (ValueError, IndexError):
+        told = None
+    if not isinstance(told, dict):
+        raise _unreadable(place, answer)
+    site, prefix = Path(environment.native(told["site"])), Path(environment.native(told["prefix"])).resolve()
+    inside = place.path.resolve() in [prefix, *prefix.parents]
     if place.made_by_labkit and (not inside or not site.is_dir()):
         return None  # the link leads to another Python than the one that it was made with
     return Inventory(
@@ -231,7 +381,7 @@ def look(place: Environment, dependencies: Sequence[str]) -> Inventory | None:
         site,
         told["pip"],
         told["versions"],
-        tuple(Path(item) for item in told["half"]),
+        tuple(Path(environment.native(item)) for item in told["half"]),
         None if told["missing"] is None else tuple(told["missing"]),
     )
 
@@ -250,10 +400,53 @@ def read_record(place: Environment) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _starts(python: Path) -> bool:
+    """Does this interpreter start at all, without looking at any package?"""
+    answer = _ask([str(python), "-I", "-S", "-c", "print('yes')"], seconds=60)
+    return answer is not None and answer.returncode == 0 and "yes" in answer.stdout
+
+
+def _unreadable(place: Environment, answer: subprocess.CompletedProcess[str] | None) -> LabkitError:
+    """A Python that starts but does not tell what it holds: says what is known of it."""
+    damaged = [path for path in place.path.glob("**/site-packages/*.pth") if not _is_text(path)]
+    remedy = f"nothing was changed. {'Use --recreate to make it anew' if place.made_by_labkit else 'Repair it'}"
+    if damaged:
+        return LabkitError(
+            f"The Python of {place.path} does not start, because {damaged[0]} is not readable text.",
+            f"remove or rename that file and call again. {remedy.capitalize()}, if that does not help.",
+        )
+    if answer is None:
+        return LabkitError(
+            f"The Python of {place.path} did not tell within 2 minutes what it holds.", f"call again; {remedy}."
+        )
+    last = [line.strip() for line in answer.stderr.splitlines() if line.strip()][-1:] or ["no words"]
+    return LabkitError(
+        f"The Python of {place.path} starts, but could not tell what it holds: {last[0][:200]}", f"{remedy}."
+    )
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def _run(command: Sequence[str], *, cwd: Path | None = None, seconds: float = 120) -> str | None:
     """Standard output of a short program; None where it fails."""
+    answer = _ask(command, cwd=cwd, seconds=seconds)
+    return answer.stdout if answer is not None and answer.returncode == 0 else None
+
+
+def _ask(
+    command: Sequence[str], *, cwd: Path | None = None, seconds: float = 120
+) -> subprocess.CompletedProcess[str] | None:
+    """How a short program ended; None where it does not start or does not end."""
     try:
-        answer = subprocess.run(
+        return subprocess.run(
             list(command),
             capture_output=True,
             stdin=subprocess.DEVNULL,
@@ -263,11 +456,10 @@ def _run(command: Sequence[str], *, cwd: Path | None = None, seconds: float = 12
             encoding="utf-8",
             errors="replace",
             check=False,
-            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+            env={**os.environ, "PYTHONIOENCODING": "utf-8:surrogateescape"},
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return answer.stdout if answer.returncode == 0 else None
 
 
 # -- deciding ----------------------------------------------------------------------------------------------------------
@@ -288,6 +480,12 @@ def decide(
     choice = wish.choice or (record.get("choice") if not wish.recreate else None) or "auto"
     index = wish.index or (record.get("index") if wish.choice is None and not wish.recreate else None)
     version = inventory.python[:2] if inventory is not None else _running()
+    if not place.made_by_labkit and not place.is_new and not OLDEST <= version <= NEWEST:
+        raise LabkitError(
+            f"The environment {place.path}, which LABKIT_ENV names, has Python {version[0]}.{version[1]}: the course needs "
+            "Python 3.10 to 3.14.",
+            "unset LABKIT_ENV, or name another folder in it: while it is set, every call goes to that environment.",
+        )
     check_python(version)
     machine = replace(machine, python=version)
 
@@ -318,42 +516,50 @@ def decide(
     chosen = planned()
     if not inventory.has("torch") or not record:
         return Work(choice, index, machine, chosen, TORCH_FAMILY, True)
-    if not _same(record.get("planned", {}), chosen):
-        found = bool(machine.gpus or machine.nvidia)
-        if choice == "auto" and index == record.get("index") and not found:
-            return Work(
-                choice,
-                index,
-                machine,
-                None,
-                (),
-                rest,
-                notes=(
-                    f"No GPU is here now; torch {inventory.versions['torch']}, installed for one, stays. '--torch cpu' would change it.",
-                ),
-            )
-        return Work(
-            choice,
-            index,
-            machine,
-            chosen,
-            TORCH_FAMILY,
-            True,
-            remake=(
-                f"torch {inventory.versions['torch']} is there, but what fits now comes from {install.source_name(chosen)}"
-            ),
-        )
+    there = f"torch {inventory.versions['torch']}"
+    if not _same(record.get("planned", {}), chosen) and not _equivalent(record, chosen, inventory.versions["torch"]):
+        if choice == "auto" and index == record.get("index"):
+            note = ""
+            if not (machine.gpus or machine.nvidia):
+                note = f"No GPU is here now; {there}, installed for one, stays. '--torch cpu' would change it."
+            elif wish.choice is None and record.get("here") not in (None, environment.here()[0]):
+                note = (
+                    f"{there} was chosen on {record.get('made_on') or 'another system'} and stays. Here the "
+                    f"{kind(chosen)} from {install.source_name(chosen)} would fit: give this system an environment of its own "
+                    "(LABKIT_ENV=folder), or say '--torch auto' to change this one."
+                )
+            if note:
+                return Work(choice, index, machine, None, (), rest, notes=(note,))
+        reason = f"it has {there}, and now the {kind(chosen)} from {install.source_name(chosen)} is wanted"
+        return Work(choice, index, machine, chosen, TORCH_FAMILY, True, remake=reason)
     lacking = tuple(name for name in TORCH_FAMILY if not inventory.has(name) or (names is not None and name in names))
     if lacking and record.get("used", {}).get("index_url") != chosen.index_url and chosen.fallback is not None:
         chosen = chosen.fallback
-    return Work(
-        choice, index, machine, chosen if lacking else None, TORCH_FAMILY if "torch" in lacking else lacking, rest
-    )
+    family = TORCH_FAMILY if "torch" in lacking else lacking
+    return Work(choice, index, machine, chosen if lacking else None, family, rest, wanted=chosen)
 
 
 def _same(recorded: Mapping[str, Any], chosen: TorchPlan) -> bool:
     """The same build from the same place for the same targets? (Bounds of versions are another question.)"""
     return recorded == _essence(chosen)
+
+
+def _equivalent(record: Mapping[str, Any], chosen: TorchPlan, version: str) -> bool:
+    """Is what is there (carried out by a fallback, or from another address of the same wheels) what is wanted now?"""
+    used, wanted = record.get("used", {}), _essence(chosen)
+    if used == wanted:
+        return True
+    here, there = chosen.index_url or "", used.get("index_url") or ""
+    sort = wheels.kind_of(here)
+    if sort is None or used.get("packages") != wanted["packages"] or wheels.kind_of(there) != sort:
+        return False
+    tag = here.rstrip("/").split("/")[-1] if sort == "cuda" else sort
+    return sort in ("amd", "amd-multi-arch") or version.partition("+")[2] == tag
+
+
+def kind(chosen: TorchPlan) -> str:
+    """The build in words."""
+    return {"rocm": "ROCm build", "cuda": "CUDA build", "cpu": "CPU build"}.get(chosen.build, "build for this system")
 
 
 def _essence(chosen: TorchPlan) -> dict[str, Any]:
@@ -390,6 +596,8 @@ def announce(place: Environment, work: Work, wish: Wish, dependencies: Sequence[
     """What is going to be installed, from where, how large and why, in a few lines."""
     if work.remake:
         say(f"labkit makes {place.path} anew: {work.remake}.")
+        if place.made_by_labkit and place.has_python:
+            say("What is there is kept until the new one works.")
     elif new:
         say(f"labkit makes an environment for the course: {place.path}")
     else:
@@ -397,21 +605,14 @@ def announce(place: Environment, work: Work, wish: Wish, dependencies: Sequence[
     for note in work.notes:
         say(words.because([note]))
     chosen = work.torch
+    if new and chosen is not None and not wish.wheelhouse:
+        say(words.because([install.how_long(chosen, wish.needs)], "  "))
     if chosen is not None and work.family and "torch" not in work.family:
         say(f"  {work.family[0]} for the torch that is there, from {install.source_name(chosen, wish.wheelhouse)}")
     elif chosen is not None and work.family:
-        kind = {"rocm": "ROCm build", "cuda": "CUDA build", "cpu": "CPU build"}.get(
-            chosen.build, "build for this system"
-        )
-        say(f"  PyTorch: the {kind} from {install.source_name(chosen, wish.wheelhouse)}")
+        say(f"  PyTorch: the {kind(chosen)} from {install.source_name(chosen, wish.wheelhouse)}")
         say(words.because(chosen.reasons))
-        parts = [
-            f"about {words.size(chosen.download_bytes)} to download" if chosen.download_bytes else "",
-            f"about {words.size(chosen.installed_bytes)} on the disk" if chosen.installed_bytes else "",
-        ]
-        say(
-            f"  Size of it: {', '.join(part for part in parts if part) or 'not established for this build (several GB for GPU builds)'}"
-        )
+        say(f"  Size of it: {install.size_in_words(chosen)}")
     rest = requirements.without_torch(tuple(dependencies))
     more = install.COURSE_BYTES + (install.TEST_BYTES if wish.needs == "test" else 0)
     say(
@@ -428,9 +629,7 @@ def show(place: Environment, wish: Wish) -> None:
     if place.is_new:
         check_python(_running())
         check_venv(importlib.util.find_spec)
-    if wish.recreate and not place.is_new and not place.made_by_labkit:
-        environment.clear(place)  # only says why it does not
-    inventory = None if wish.recreate else look(place, dependencies)
+    inventory = _there(place, wish, dependencies)
     work = decide(place, wish, inventory, dependencies, read_record(place), collect())
     new = inventory is None or bool(work.remake)
     say("Dry run: nothing is changed.")
@@ -440,6 +639,8 @@ def show(place: Environment, wish: Wish) -> None:
             say(words.because([note]))
         return
     announce(place, work, wish, dependencies, new)
+    if wish.wheelhouse:
+        _check_wheelhouse(wish.wheelhouse, work, inventory, dependencies, new)
     say(f"  Free on that disk: {words.size(install.check_room(place.path, 0))}")
     say("\nCommands:")
     if new:
@@ -478,13 +679,13 @@ def _show_steps(
 # -- doing -------------------------------------------------------------------------------------------------------------
 
 
-def _check_room(place: Environment, needed: int, disk_usage: install.DiskUsage) -> int:
+def _check_room(place: Environment, needed: int, disk_usage: install.DiskUsage, smaller: bool = False) -> int:
     """Free bytes; raises LabkitError where they do not suffice."""
     try:
         return install.check_room(place.path, needed, disk_usage)
     except LabkitError:  # only then is it worth counting what an earlier attempt left there
         there = install.folder_bytes(place.path) if place.made_by_labkit else 0
-        return install.check_room(place.path, needed, disk_usage, there=there)
+        return install.check_room(place.path, needed, disk_usage, there=there, smaller=smaller)
 
 
 def _create(place: Environment, log: Path) -> None:
@@ -509,7 +710,7 @@ def _create(place: Environment, log: Path) -> None:
         stdin=subprocess.DEVNULL,
         env=environ,
     )
-    with log.open("w", encoding="utf-8") as file:
+    with log.open("w", encoding="utf-8", errors="replace") as file:
         file.write(f"$ {words.command(command)}\n{answer.stdout}{answer.stderr}")
     if answer.returncode != 0:
         text = answer.stdout + answer.stderr
@@ -555,21 +756,12 @@ def _install(
     settings = sources.pip_settings(place.python, os.environ)
     constraints = place.notes / environment.CONSTRAINTS
 
-    def pip(arguments: Sequence[str], only: bool) -> install.Outcome:
-        return install.run_pip(
-            place.python,
-            arguments,
-            log=log,
-            temporary=place.notes / environment.TEMPORARY,
-            lock=lock,
-            environ=sources.pip_environment(os.environ, settings, only=only, own=own),
-        )
+    pip = _caller(place, settings, log, lock)
 
     def index_answers(url: str) -> bool:
-        return (
-            pip(["index", "versions", "torch", "--index-url", url, "--retries", "1", "--timeout", "15"], True).status
-            == 0
-        )
+        """False only where it is not there: pip then says itself what an index that is there lacks."""
+        outcome = pip(["index", "versions", "torch", "--index-url", url, "--retries", "1", "--timeout", "15"], True)
+        return outcome.status == 0 or not install.is_offline(outcome)
 
     planned = work.torch
     if own and "torch" in work.family and work.choice == "auto" and work.machine.system in ("linux", "windows"):
@@ -597,6 +789,44 @@ def _install(
     return _looked(place, dependencies), replace(work, torch=used)
 
 
+def _caller(place: Environment, settings: sources.PipSettings, log: Path, lock: int | None) -> Pip:
+    """Runs the environment's pip with the given arguments; the second says whether no other place counts than theirs."""
+    own = place.made_by_labkit
+
+    def pip(arguments: Sequence[str], only: bool) -> install.Outcome:
+        return install.run_pip(
+            place.python,
+            arguments,
+            log=log,
+            temporary=place.notes / environment.TEMPORARY,
+            lock=lock,
+            environ=sources.pip_environment(os.environ, settings, only=only, own=own),
+        )
+
+    return pip
+
+
+def _install_torch_again(
+    place: Environment, wish: Wish, work: Work, dependencies: Sequence[str], lock: int | None, log: Path
+) -> None:
+    """The very torch that is there, fetched and written once more; raises LabkitError where pip cannot."""
+    inventory = _looked(place, dependencies)
+    chosen = work.torch or work.wanted or _like(inventory.versions["torch"], work.index, wish, work.machine)
+    constraints = place.notes / environment.CONSTRAINTS
+    environment.write_text(constraints, install.pins(inventory.versions))
+    step = install.steps(chosen, dependencies, constraints, wheelhouse=wish.wheelhouse, family=("torch",))[0]
+    arguments = (*step.arguments[:-1], "--force-reinstall", "--no-deps", "-c", str(constraints), step.arguments[-1])
+    step = replace(step, title=step.title.replace("torch, alone", "torch, again"), arguments=arguments)
+    pip = _caller(place, sources.pip_settings(place.python, os.environ), log, lock)
+    _step(step, pip, "[repair]", place, log, shutil.disk_usage)
+
+
+def _torch_written(inventory: Inventory) -> int:
+    """When pip wrote the torch that is there (ns); 0 for none."""
+    records = [folder / "RECORD" for folder in inventory.site.glob("torch-*.dist-info")]
+    return max((environment.changed_ns(path) for path in records), default=0)
+
+
 def _write_record(place: Environment, work: Work, planned: TorchPlan, used: TorchPlan, inventory: Inventory) -> None:
     """Remembers what was carried out, and the plan before rocm-bootstrap and fallbacks, to see when a plan changes."""
     environment.write_json(
@@ -607,6 +837,8 @@ def _write_record(place: Environment, work: Work, planned: TorchPlan, used: Torc
             "planned": _essence(planned),
             "used": _essence(used),
             "gfx": list(used.gfx),
+            "here": environment.here()[0],
+            "made_on": environment.here()[1],
             "version": inventory.versions.get("torch", ""),
         },
     )
@@ -632,11 +864,16 @@ def _torch(
         step = install.steps(current, dependencies, constraints, wheelhouse=wish.wheelhouse, family=("torch",))[0]
         url, later = current.index_url, current.fallback
         if (
-            later is not None
-            and url is not None
-            and (settings.no_index or not sources.reachable(url, settings, ask_pip=index_answers))
+            url is not None
+            and not wish.wheelhouse
+            and (
+                (settings.no_index and sources.local_folder(url) is None)
+                or not sources.reachable(url, settings, ask_pip=index_answers)
+            )
         ):
             outcome = None  # known without waiting for pip to give up
+            if later is None:
+                raise LabkitError(f"{url} could not be reached.", install.remedy_unreachable(current))
         else:
             outcome = _attempt(step, pip, f"[1/{total}]")
             if outcome.status == 0:
@@ -646,7 +883,7 @@ def _torch(
             raise install.explain(outcome, step, place.path, log, disk_usage)
         say(f"  {url} {'has no fitting torch or broke off' if outcome is not None else 'cannot be reached'}:")
         say(words.because(later.reasons))
-        _check_room(place, install.bytes_needed(later, wish.needs), disk_usage)
+        _check_room(place, install.bytes_needed(later, wish.needs), disk_usage)  # the smaller build is out of reach
         current = later
 
 
@@ -738,21 +975,48 @@ def _integrated(name: str) -> bool | None:
 
 
 def _verdict(
-    place: Environment, work: Work, inventory: Inventory, stamp: Mapping[str, Any], record: Mapping[str, Any], log: Path
+    place: Environment,
+    work: Work,
+    inventory: Inventory,
+    stamp: Mapping[str, Any],
+    record: Mapping[str, Any],
+    log: Path,
+    again: Callable[[], None] | None = None,
 ) -> Verdict:
-    """Runs real kernels, unless this very torch was proved on this very hardware before."""
+    """Runs real kernels, unless this very torch was proved on this very hardware before.
+
+    ``again`` installs torch once more: what was damaged in place is mended without being asked. A torch that failed
+    leaves no stamp, so the next call says the same.
+    """
     remembered = stamp.get("verdict") or {}
+    watched = stamp.get("watched") or {}
+    parts = {
+        environment.portable(path): environment.changed_ns(path) for path in environment.torch_parts(inventory.site)
+    }
     if (
         not work.family
         and stamp.get("torch") == inventory.versions.get("torch")
         and remembered.get("works")
         and environment.hardware_fingerprint() in stamp.get("hardware", ())
+        and all(watched.get(path) == changed for path, changed in parts.items())
     ):
         return Verdict(**{key: value for key, value in remembered.items() if key in Verdict.__dataclass_fields__})
     say("  checks PyTorch with real kernels in a process of its own")
     gfx = work.torch.gfx if work.torch is not None else tuple(record.get("gfx", ()))
     chosen = work.torch if place.made_by_labkit and "torch" in work.family else None
-    verdict = as_chosen(verify(place.python, gfx, cwd=place.path), chosen, log)
+    environment.forget(place)
+    verdict = verify(place.python, gfx, cwd=place.path)
+    if not verdict.works and again is not None and place.made_by_labkit:
+        say(words.because([f"PyTorch does not work: {verdict.error} It is installed again, once."], "        "))
+        try:
+            again()
+        except LabkitError as error:
+            raise LabkitError(
+                f"PyTorch does not work: {verdict.error}\n  It could not be installed again: {error.problem}",
+                error.remedy,
+            ) from error
+        verdict = verify(place.python, gfx, cwd=place.path)
+    verdict = as_chosen(verdict, chosen, log)
     say(words.because([verdict.sentence()], "        "))
     if chosen is not None and chosen.build == "rocm" and not verdict.warning and verdict.device == "cpu":
         verdict = replace(
@@ -774,11 +1038,12 @@ def _remember(
     stamp: Mapping[str, Any],
 ) -> None:
     record = read_record(place)
-    if record and (record.get("choice"), record.get("index")) != (
-        work.choice,
-        work.index,
-    ):  # another wish, the same torch
-        environment.write_json(place.notes / RECORD, {**record, "choice": work.choice, "index": work.index})
+    if record:  # another wish, the same torch
+        told = {**record, "choice": work.choice, "index": work.index}
+        if work.wanted is not None and not work.family:
+            told["planned"] = _essence(work.wanted)
+        if told != record:
+            environment.write_json(place.notes / RECORD, told)
     hardware = environment.hardware_fingerprint()
     same = stamp.get("torch") == inventory.versions.get("torch")
     known = [item for item in stamp.get("hardware", ()) if item != hardware] if same else []
@@ -791,7 +1056,7 @@ def _remember(
         place,
         {
             "schema": SCHEMA,
-            "path": str(place.path),
+            "path": environment.portable(place.path),
             "python": list(inventory.python),
             "choice": work.choice,
             "index": work.index,

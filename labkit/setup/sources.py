@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from labkit.errors import LabkitError
+
 # Settings that add places to look in, and settings that put packages somewhere else than into the environment.
 _PLACES = ("index-url", "extra-index-url", "find-links", "no-index", "pypi-url")
 _ELSEWHERE = ("target", "prefix", "root", "user", "dry-run", "report", "quiet", "log", "progress-bar")
@@ -123,6 +125,46 @@ def local_folder(url: str) -> Path | None:
     else:
         path = Path(url).expanduser()
     return path.absolute() if path.is_dir() else None
+
+
+def check_wishes(torch: str | None, index: str | None, wheelhouse: str | None) -> None:
+    """Raises LabkitError for a wish that can be nothing: an empty build, an address that is none, a folder that is no folder."""
+    builds = "auto, cpu, cuda, rocm7.2, or the URL of a package index"
+    if torch is not None and not torch.strip():
+        raise LabkitError("--torch is empty.", f"Give {builds}, or leave --torch away.")
+    for option, address in (("--torch", torch), ("LABKIT_TORCH_INDEX", index)):
+        if address is None or (option == "--torch" and "://" not in address and not address.startswith("file:")):
+            continue
+        scheme = address.split(":", 1)[0].lower() if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", address) else ""
+        if scheme in ("http", "https"):
+            if not urlsplit(address).hostname:
+                raise LabkitError(
+                    f"{option} names {address}, which has no host.", "Give a whole address: https://host/path."
+                )
+        elif scheme not in ("", "file"):
+            raise LabkitError(
+                f"{option} names {address}: pip reads package indexes by https, http and file only, not by {scheme}.",
+                "Give an address that begins with https://, or a folder.",
+            )
+        elif local_folder(address) is None:
+            what = "which is not there" if scheme else "which is neither an address nor a folder"
+            raise LabkitError(
+                f"{option} names {address}, {what}.",
+                "Give the address of a package index (https://...), or a folder that exists."
+                + (
+                    f" A build is chosen with --torch {address}."
+                    if re.fullmatch(r"cpu|cuda|rocm[\d.]+", address)
+                    else ""
+                ),
+            )
+    if wheelhouse is not None:
+        folder = Path(wheelhouse).expanduser().absolute()
+        if not wheelhouse.strip() or not folder.is_dir():
+            what = "is a file, not a folder" if wheelhouse.strip() and folder.exists() else "does not exist"
+            raise LabkitError(
+                f"The folder of wheels {folder if wheelhouse.strip() else '(--wheelhouse is empty)'} {what}.",
+                "Name the folder that holds the .whl files.",
+            )
 
 
 def reachable(

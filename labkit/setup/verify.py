@@ -158,7 +158,7 @@ def as_chosen(verdict: Verdict, plan: TorchPlan | None, log: Path) -> Verdict:
     """Raises LabkitError where torch does not work at all or is another build than the one that was chosen."""
     if not verdict.works:
         raise LabkitError(
-            f"PyTorch was installed but does not work: {verdict.error}",
+            f"PyTorch is installed but does not work: {verdict.error}",
             f"install it anew with --recreate, or try another build with --torch. What pip did: {log}",
         )
     if plan is None or plan.build == "default" or verdict.build == plan.build:

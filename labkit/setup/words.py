@@ -38,6 +38,11 @@ def size(count: int | float) -> str:
     return f"{max(count, 1e6) / 1e6:.0f} MB"
 
 
+def labkit(*arguments: str, os_name: str = os.name) -> str:
+    """How labkit is called on this system, as the README has it."""
+    return " ".join(["py" if os_name == "nt" else "python3", "-m labkit", *arguments])
+
+
 def command(arguments: Sequence[str], os_name: str = os.name) -> str:
     """A command line that can be copied into this system's shell; cmd.exe and PowerShell want double quotes."""
     if os_name != "nt":

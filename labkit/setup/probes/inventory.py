@@ -6,13 +6,17 @@ Kept to what Python 3.8 understands, so that an environment of an old Python can
     python, prefix, site      version, sys.prefix, the folder of packages
     pip                       is pip there?
     versions                  normalised name -> version
-    half                      folders *.dist-info of packages that were only half installed
+    half                      folders *.dist-info of packages that were only half installed, or whose metadata is damaged
     missing                   requirements that are not met, with all they require; null where nothing here can judge
+
+Paths are told as the bytes that the system has, read as UTF-8: the process that asks may take another encoding for the
+system's.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import sysconfig
@@ -31,12 +35,24 @@ def half_installed(site: Path, look_at_files: bool) -> list[Path]:
     found: list[Path] = []
     for folder in sorted(site.glob("*.dist-info")):
         record = folder / "RECORD"
-        complete = record.is_file() and (folder / "METADATA").is_file()
+        complete = record.is_file() and is_readable(folder / "METADATA")
         if complete and look_at_files:
             complete = not any(is_gone(site, line) for line in record.read_text("utf-8", "replace").splitlines())
         if not complete:
             found.append(folder)
     return found
+
+
+def is_readable(path: Path) -> bool:
+    """Is this the metadata of a package?"""
+    try:
+        return re.search("^Name: .", path.read_text("utf-8"), re.MULTILINE) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def portable(path: Any) -> str:
+    return os.fsencode(str(path)).decode("utf-8", "surrogateescape")
 
 
 def is_gone(site: Path, line: str) -> bool:
@@ -77,7 +93,11 @@ def missing(requirements: list[str], versions: dict[str, str], broken: set[str])
             if (name, wanted) in seen:
                 continue
             seen.add((name, wanted))
-            todo.extend((child, wanted, top) for child in metadata.distribution(requirement.name).requires or ())
+            try:
+                todo.extend((child, wanted, top) for child in metadata.distribution(requirement.name).requires or ())
+            except Exception:  # damaged metadata: pip is to look after it
+                if top not in lacking:
+                    lacking.append(top)
     return lacking
 
 
@@ -88,18 +108,21 @@ def main() -> None:
     broken = {normalised(folder.name.split("-")[0]) for folder in half}
     versions: dict[str, str] = {}
     for distribution in metadata.distributions():
-        name = distribution.metadata["Name"] if distribution.metadata is not None else None
-        if name:
-            versions.setdefault(normalised(name), distribution.version)
+        try:
+            name, version = distribution.metadata["Name"], distribution.version
+        except Exception:  # damaged metadata: its folder is among the half installed ones
+            continue
+        if name and version:
+            versions.setdefault(normalised(name), version)
     print(
         json.dumps(
             {
                 "python": list(sys.version_info[:3]),
-                "prefix": sys.prefix,
-                "site": str(site),
+                "prefix": portable(sys.prefix),
+                "site": portable(site),
                 "pip": find_spec("pip") is not None,
                 "versions": versions,
-                "half": [str(folder) for folder in half],
+                "half": [portable(folder) for folder in half],
                 "missing": missing(requirements, versions, broken),
             }
         )
