@@ -118,7 +118,7 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
     if most == 1:
         return ThreadChoice(1, before, "torch has only one here")
     try:
-        paces, probe_s = _probe(step, (1, most), seconds, torch, clock, random.Random(seed))
+        paces, probe_s, stopped = _probe(step, (1, most), seconds, torch, clock, random.Random(seed))
     except BaseException:
         torch.set_num_threads(before)
         raise
@@ -127,7 +127,7 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
     torch.set_num_threads(threads)
     if threads == 1:
         reason = "more do not pay for this step here and now"
-        if every.blocks == every.steps == 1 and one.blocks == 1 and every.mean_s >= _HOPELESS * one.mean_s:
+        if stopped:
             reason = f"the first step with {most} took {words.digits(every.mean_s / one.mean_s)} times as long"
     else:
         reason = f"this step is {words.digits(one.mean_s / every.mean_s)} times as fast as with one"
@@ -135,9 +135,9 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
 
 
 def _probe(step: Callable[[], object], numbers: tuple[int, ...], seconds: float, torch: Any, clock: Callable[[], float],
-           shuffler: random.Random) -> tuple[tuple[Pace, ...], float]:
+           shuffler: random.Random) -> tuple[tuple[Pace, ...], float, bool]:
     """Times blocks of steps with each number of threads in turn, the smallest first; the first step after each change is not
-    counted, unless there is no time for a second."""
+    counted, unless there is no time for a second. Returns the paces, the probe's seconds, and whether it was stopped for that."""
     begin = clock()
 
     def timed(count: int = 1) -> float:
@@ -146,13 +146,14 @@ def _probe(step: Callable[[], object], numbers: tuple[int, ...], seconds: float,
             step()
         return (clock() - start) / count
 
-    steps, second = {}, {}
+    steps: dict[int, int] = {}
+    second: dict[int, float] = {}
     for number in numbers:  # first calls pay for set-up: they only tell how many steps fill a block
         torch.set_num_threads(number)
         first = timed()
         if second and first >= max(_HOPELESS * min(second.values()), _PATIENCE * seconds):
             second[number] = first
-            return tuple(_pace(n, [second[n]], 1) for n in numbers if n in second), clock() - begin
+            return tuple(_pace(n, [second[n]], 1) for n in numbers if n in second), clock() - begin, True
         second[number] = timed()
         steps[number] = max(1, round(_BLOCK_S / max(second[number], 1e-7)))
     long = clock() - begin > seconds and max(steps.values()) == 1  # steps so long that those count which are there
@@ -172,7 +173,7 @@ def _probe(step: Callable[[], object], numbers: tuple[int, ...], seconds: float,
             rounds += 1
             continue
         break
-    return tuple(_pace(number, blocks[number], steps[number]) for number in numbers), clock() - begin
+    return tuple(_pace(number, blocks[number], steps[number]) for number in numbers), clock() - begin, False
 
 
 def _pace(number: int, blocks: list[float], steps: int) -> Pace:

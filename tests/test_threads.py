@@ -100,6 +100,12 @@ def test_a_first_step_that_only_pays_for_set_up_is_tried_again() -> None:
     assert choose(torch).threads == 2
 
 
+def test_the_first_step_is_blamed_only_where_it_was_the_last() -> None:
+    torch = MadeUpTorch(lambda n: 2e-3 if n == 1 else 0.11)
+    told = choose(torch)
+    assert told.threads == 1 and told.reason == "more do not pay for this step here and now"
+
+
 def test_no_step_is_begun_once_the_time_is_over() -> None:
     torch = MadeUpTorch(lambda n: 0.1 if n == 1 else 0.09)
     told = choose(torch)

@@ -116,7 +116,8 @@ def _plan(lesson: Lesson, profile: str, typed: Mapping[str, str]) -> Plan:
 
     limits = {**LIMITS[profile], **lesson.limits.get(profile, {})}
     if not lesson.path.is_file():
-        return Plan(lesson, error=LessonError("notebook", f"there is no notebook {lesson.path.name}. To restore it: git checkout -- notebooks"))
+        problem = f"there is no notebook {lesson.path.name}. To restore it: git checkout -- notebooks"
+        return Plan(lesson, error=LessonError("notebook", problem))
     try:
         with _quiet():
             declared = papermill.inspect_notebook(str(lesson.path))

@@ -108,7 +108,7 @@ def _utc(time: datetime) -> str:
 
 
 def as_text(results: Sequence[LessonResult], profile: str) -> str:
-    """The table: lesson, cells, seconds, peak memory, checks passed, data, result; then one paragraph for each failure, and the notebooks."""
+    """The table: lesson, cells, seconds, peak memory, checks passed, data, result; then each failure, and the notebooks."""
     rows = [("lesson", "cells", "seconds", "peak memory", "checks", "data", "result")]
     for result in results:
         checks = result.checks_passed + result.checks_todo

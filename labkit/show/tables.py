@@ -34,7 +34,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         style = ("text-align:left;vertical-align:top;padding:3px 12px 3px 0;color:inherit;background:transparent;"
-                 "white-space:normal;word-break:normal;overflow-wrap:anywhere;hyphens:none;min-width:{}")
+                 "white-space:normal;word-break:normal;overflow-wrap:anywhere;hyphens:none;box-sizing:content-box;min-width:{}")
         styles = [style.format(width) for width in map(_least_width, zip(self.columns, *self.rows, strict=True))]
         head = "".join(f"<th scope='col' style='{style}'>{escape(name)}</th>" for style, name in zip(styles, self.columns, strict=True))
         body = "".join("<tr style='background:transparent'>" + "".join(
@@ -42,7 +42,7 @@ class Table:
             for row in self.rows)
         title = f"<div style='font-weight:bold;margin-bottom:4px'>{escape(self._title)}</div>" if self._title else ""
         frame = ("border:1px dashed #999;border-radius:6px;padding:8px 14px;" if self.simulated else "") + "max-width:72em"
-        return (f"<div style='{frame}'>{title}<table style='border-collapse:collapse;margin:0;color:inherit;"
+        return (f"<div style='{frame}'>{title}<table style='border-collapse:collapse;table-layout:auto;margin:0;color:inherit;"
                 f"background:transparent'><thead><tr style='background:transparent'>{head}</tr></thead><tbody>{body}</tbody>"
                 "</table></div>")
 
@@ -53,10 +53,12 @@ _LONGEST_WORD = 32
 def _least_width(column: Sequence[str]) -> str:
     """The width below which a column does not shrink: about four lines for its longest cell, its longest word at least
     (an address, longer than any word, may be broken)."""
-    cells = column[1:] or column
-    longest = max(map(len, cells))
-    word = max(min(len(word), _LONGEST_WORD) for cell in column for word in cell.split() or [""])
-    return f"{min(longest, max(word, min(24, -(-longest // 4))))}ch"
+    heading, *cells = column
+    longest = max(map(len, cells), default=0)
+    words = [len(word) for cell in cells for word in cell.split()]
+    words += [-(-8 * len(word) // 7) for word in heading.split()]  # bold is wider
+    word = min(max(words, default=0), _LONGEST_WORD)
+    return f"{max(word, min(24, -(-longest // 4)))}ch"
 
 
 def _whole_options(text: str) -> str:

@@ -24,8 +24,9 @@ class Contrast:
     """One function against another.
 
     ``ratio``: the median over pairs of ``name``'s time divided by ``baseline``'s (2.0: takes twice as long); ``low`` to ``high``
-    is its paired bootstrap 95 % interval. Every sentence gives this ratio and interval, never their inverse. ``decision``, of ``name`` against ``baseline``, rests on a stricter interval than
-    the printed one: 'faster', 'slower', 'no difference shown' or 'inconclusive'.
+    is its paired bootstrap 95 % interval. Every sentence gives this ratio and interval, never their inverse. ``decision``,
+    of ``name`` against ``baseline``, rests on a stricter interval than the printed one: 'faster', 'slower', 'no difference
+    shown' or 'inconclusive'.
     """
 
     name: str
