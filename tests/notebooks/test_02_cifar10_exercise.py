@@ -57,3 +57,49 @@ def test_the_notebook_gives_no_solution_away() -> None:
     text = proofs.notebook_of("02").read_text(encoding="utf-8")
     for idea in ("(0, 2, 3)", "2 * pad + 1", "// stride + 1", "was_training", "math.cos(", "p.requires_grad"):
         assert idea not in text, idea
+
+
+def _cells() -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = json.loads(proofs.notebook_of("02").read_text(encoding="utf-8"))["cells"]
+    return cells
+
+
+def test_code_lines_fit_into_a_cell_of_a_small_screen() -> None:
+    code = ["".join(cell["source"]) for cell in _cells() if cell["cell_type"] == "code"]
+    assert [line for source in code for line in source.splitlines() if len(line) > 95] == []
+
+
+def test_no_stored_output_answers_a_prediction() -> None:
+    stored = json.dumps([cell.get("outputs", []) for cell in _cells()])
+    assert "393" not in stored and "448" not in stored
+
+
+def test_every_exercise_has_its_words_at_the_end() -> None:
+    end = next("".join(cell["source"]) for cell in _cells() if "deeds = {" in "".join(cell["source"]))
+    assert all(f'"{name}":' in end for name in NAMES)
+
+
+@pytest.mark.notebooks
+def test_nothing_is_praised_that_was_not_done(course_run: Any) -> None:
+    notebook = course_run.notebook(proofs.notebook_of("02").name)
+    import nbformat
+
+    text = _texts(nbformat.from_dict(notebook))
+    assert f"0 of {len(NAMES)} exercises passed." in text and "No exercise is done yet." in text
+    assert "built a convolutional network" not in text
+    assert "Shown: placeholder, the baseline\nFlatten" in text, "forward hooks tell of every layer"
+
+
+def test_the_layers_of_any_module_are_told() -> None:
+    """The cell after exercise 5, on a module that is no nn.Sequential."""
+    import contextlib
+    import io
+
+    small_cnn = next(e for e in everything().values() if e.name == "small_cnn")
+    space = proofs.namespace_of(small_cnn, small_cnn.variants[0])
+    space |= {"passed": {"small_cnn": True}, "device": "cpu"}
+    source = next("".join(cell["source"]) for cell in _cells() if "register_forward_hook" in "".join(cell["source"]))
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(compile(source, "<cell>", "exec"), space)
+    lines = said.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["Conv2d", "Conv2d", "Linear"], lines
