@@ -501,7 +501,7 @@ augment = Exercise(
         ),
         "index_shapes": Hint(
             "your index tensors do not line up{where}: {error}. Which dimension of the result belongs to each?",
-            "pictures [N, 1, 1], rows [N, H, 1], columns [N, 1, W]: each has its own dimension, the others are 1 ({error}).",
+            "pictures [N, 1, 1], rows [N, H, 1], columns [N, 1, W]: each has a dimension of its own, the others are 1.",
         ),
         "outside": Hint(
             "an index points outside the padded picture{where}. What is the last place where a window can start?",
