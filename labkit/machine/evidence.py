@@ -123,6 +123,7 @@ class Evidence:
     platform: str = "linux"  # 'linux', 'wsl', 'windows', 'macos' or 'container'
     simulated: bool = False
     symptom: str = ""
+    asked: str = ""  # the part of the symptom that came beside the machine's facts; it may be about another machine
     texts: Mapping[str, str] = field(
         default_factory=dict
     )  # rocminfo, rocm_smi, amd_smi, lspci, dmesg, collect_env, cmdline, …
@@ -344,6 +345,32 @@ class Evidence:
             self._named(name if name.startswith(("Radeon", "Instinct")) else f"Radeon {name}") for name in products
         ]
         return list(dict.fromkeys(name for name in found if name))
+
+    @cached_property
+    def has_amd_gpu(self) -> bool:
+        """Whether anything shows an AMD GPU, or the driver's door to one, in this machine."""
+        shown = (
+            self.bus,
+            self.agents,
+            self.topology_gpus,
+            self.smi_gpus,
+            self.torch.gcn_arch_names if self.torch else (),
+        )
+        return (
+            any(shown)
+            or bool(self.node("/dev/kfd").exists or self.node("/dev/dxg").exists)
+            or any(re.search(r"\b(?:amd|radeon|ati)\b", name, re.I) for name in self.adapters)
+        )
+
+    def in_words_alone(self) -> Evidence:
+        """What was typed beside the machine's facts, as if nothing were known of the machine."""
+        own = self.platform if self.platform in ("windows", "wsl") else "linux"
+        told = _platform_of(self.asked)
+        return Evidence(platform=own if told == "linux" else told, symptom=self.asked)
+
+    def without_words(self) -> Evidence:
+        """The machine's facts without what was typed beside them."""
+        return replace(self, symptom=self.symptom.removeprefix(self.asked).strip(), asked="")
 
     @cached_property
     def gpu_count(self) -> int | None:
@@ -585,6 +612,7 @@ def from_snapshot(snapshot: Mapping[str, Any], symptom: str = "") -> Evidence:
         platform=platform,
         simulated=bool(snapshot.get("simulated")),
         symptom="\n".join(text for text in saw if text).strip(),
+        asked=symptom.strip(),
         texts=texts,
         torch=torch,
         env={str(name): str(content) for name, content in (snapshot.get("environment") or {}).items()},

@@ -10,12 +10,13 @@ from html import escape
 from labkit.machine.doctor import Diagnosis, Finding
 
 _WORD = {"blocks": "BLOCKS", "degrades": "DEGRADES", "info": "NOTE"}
+_WORD_OF = {"no-amd-gpu": "NO GPU WORK HERE"}  # it blocks the GPU and nothing else
 _SIMULATED = "This machine is simulated: it exists only on paper."
 _PROMISE = "The doctor changes nothing and sends nothing."
 
 
 def _title(finding: Finding) -> str:
-    word = "OK" if finding.code == "ok" else _WORD[finding.severity]
+    word = "OK" if finding.code == "ok" else _WORD_OF.get(finding.code, _WORD[finding.severity])
     doubt = ", likely" if finding.confidence == "likely" and finding.code != "ok" else ""
     return f"{word}{doubt}: {finding.meaning}"
 
@@ -33,13 +34,15 @@ def _closing(diagnosis: Diagnosis) -> list[str]:
     if diagnosis.checked:
         lines.append(f"Looked at: {', '.join(diagnosis.checked)}.")
     if diagnosis.unknown:
-        lines.append(f"Could not be looked at: {', '.join(diagnosis.unknown)}.")
+        lines.append(f"Not there to look at: {', '.join(diagnosis.unknown)}.")
     return [*lines, _PROMISE]
 
 
 def as_text(diagnosis: Diagnosis, width: int = 100) -> str:
     """Plain text; commands are never wrapped, so that they can be copied."""
     lines = [_SIMULATED, ""] if diagnosis.simulated else []
+    if diagnosis.note:
+        lines += [*textwrap.wrap(diagnosis.note, width, break_on_hyphens=False), ""]
     for number, finding in enumerate(diagnosis.findings, 1):
         lines += textwrap.wrap(f"{number}. {_title(finding)}  [{finding.code}]", width, subsequent_indent="   ")
         for name, parts in _sections(finding):
@@ -56,6 +59,7 @@ def as_text(diagnosis: Diagnosis, width: int = 100) -> str:
 def as_markdown(diagnosis: Diagnosis) -> str:
     """Markdown for an issue or a forum: evidence and commands stand in code spans."""
     lines = [f"**{_SIMULATED}**", ""] if diagnosis.simulated else []
+    lines += [diagnosis.note, ""] if diagnosis.note else []
     for finding in diagnosis.findings:
         lines += [f"### {_title(finding)}", "", f"`{finding.code}`", ""]
         for name, parts in _sections(finding):
@@ -114,6 +118,8 @@ def as_html(diagnosis: Diagnosis) -> str:
     cards = []
     if diagnosis.simulated:
         cards.append(f"<p><strong>{escape(_SIMULATED)}</strong></p>")
+    if diagnosis.note:
+        cards.append(f"<p>{escape(diagnosis.note)}</p>")
     for finding in diagnosis.findings:
         edge = "#009e73" if finding.code == "ok" else _EDGE[finding.severity]
         parts = []

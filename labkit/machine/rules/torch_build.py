@@ -6,7 +6,7 @@ import re
 
 from labkit.catalog import wheels
 from labkit.catalog.gfx import target
-from labkit.machine.evidence import Evidence, is_integrated
+from labkit.machine.evidence import Evidence, is_integrated, labkit_command
 from labkit.machine.rules import NOT_SEEN, Match, rule, seen
 from labkit.machine.rules.install import WORKS, commands
 
@@ -235,6 +235,15 @@ def torch_missing(e: Evidence) -> Match | None:
         line = e.quote(r"PyTorch version: N/A", "collect_env", "")
     if not line:
         return None
+    if e.bus == [] and not e.has_amd_gpu:
+        return Match(
+            (line,),
+            (
+                "torch is not installed in the interpreter that was asked, and this machine has no AMD GPU.",
+                f"For the course: {labkit_command(e.is_windows)} setup   # it installs the build that fits this machine",
+            ),
+            (f"{labkit_command(e.is_windows)} describe",),
+        )
     return Match(
         (line,),
         ("torch is not installed in the interpreter that ran this. Install a ROCm build there:", *commands(e)[1:]),
@@ -248,11 +257,14 @@ def torch_broken(e: Evidence) -> Match | None:
     error = e.torch.error if e.torch else None
     if not error or "No module named 'torch'" in error:
         return None
+    steps = commands(e)
+    if e.bus == [] and not e.has_amd_gpu:  # a ROCm build is of no use here
+        steps = (f"{labkit_command(e.is_windows)} setup --recreate   # in the course's environment",)
     return Match(
         (error.strip().split("\n")[-1][:300],),
         (
             "torch is installed and cannot be imported: files of it are damaged or missing. Install it anew:",
-            *commands(e),
+            *steps,
         ),
         ('python -c "import torch; print(torch.__version__)"',),
     )
