@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="labkit",
         description="ROCm Labs: deep learning on AMD GPUs, in notebooks that are proved to run.",
-        epilog="New here? 'python3 -m labkit start' sets everything up and opens the first lesson.",
+        epilog=f"New here? '{'py' if os.name == 'nt' else 'python3'} -m labkit start' sets everything up and opens the first lesson.",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
@@ -172,7 +172,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if options.needs:
             from labkit import setup
+            from labkit.setup import arguments as judging
 
+            judging.check(options)
+            if options.command == "data" and not options.fetch:
+                _need_environment()
             status = setup.enter(options.needs, options, arguments)
             if status is not None:  # it was done inside the environment, or was a dry run
                 return status
@@ -358,6 +362,17 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         print(report.as_markdown(diagnosis) if options.markdown else report.as_text(diagnosis))
     return 1 if any(finding.severity == "blocks" for finding in diagnosis.findings) else 0
+
+
+def _need_environment() -> None:
+    """A question installs nothing: raises LabkitError where there is no environment yet."""
+    from labkit.setup import environment, words
+
+    if not environment.locate(ROOT, os.environ).has_python:
+        raise LabkitError(
+            "The data sets are read with packages that are not installed yet.",
+            f"{words.labkit('setup')} installs them and says how much that is; so does {words.labkit('data --fetch')}.",
+        )
 
 
 def _data(options: argparse.Namespace) -> int:

@@ -50,7 +50,14 @@ def test_the_cheap_path_starts_little():
     """What runs before every command: no subprocess machinery of set-up, no catalog, no detection."""
     program = "import sys, labkit.cli, labkit.setup\nprint(sorted(name for name in sys.modules if name.startswith('labkit.')))"
     assert bare("-c", program).stdout.strip() == str(
-        ["labkit.cli", "labkit.errors", "labkit.setup", "labkit.setup.environment", "labkit.setup.requirements"]
+        [
+            "labkit.cli",
+            "labkit.errors",
+            "labkit.setup",
+            "labkit.setup.environment",
+            "labkit.setup.homes",
+            "labkit.setup.requirements",
+        ]
     )
 
 
