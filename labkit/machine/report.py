@@ -57,19 +57,27 @@ def as_text(diagnosis: Diagnosis, width: int = 100) -> str:
 
 
 def as_markdown(diagnosis: Diagnosis) -> str:
-    """Markdown for an issue or a forum: evidence and commands stand in code spans."""
+    """Markdown for an issue or a forum: evidence and commands stand in code spans, sentences do not."""
     lines = [f"**{_SIMULATED}**", ""] if diagnosis.simulated else []
     lines += [diagnosis.note, ""] if diagnosis.note else []
     for finding in diagnosis.findings:
         lines += [f"### {_title(finding)}", "", f"`{finding.code}`", ""]
         for name, parts in _sections(finding):
             lines += [f"**{name}**", ""]
-            mark = "`` " if name != "Not to be confused with" else ""
-            lines += [f"- {mark}{part.replace('``', '` `')}{mark[::-1]}" for part in parts]
+            lines += [f"- {_markdown(name, part)}" for part in parts]
             lines.append("")
         if finding.sources and finding.severity != "info":
             lines += [f"Source: {finding.sources[0]}", ""]
     return "\n".join([*lines, *_closing(diagnosis), ""])
+
+
+def _markdown(name: str, line: str) -> str:
+    if name == "Not to be confused with":
+        return line
+    words, command = ("", line) if name == "Because" else command_in(line)
+    code = f"`` {command.replace('``', '` `')} ``" if command else ""
+    words = re.sub(r"([*`])", r"\\\1", words).replace("<", "&lt;")  # what Markdown would take for its own
+    return " ".join(part for part in (words, code) if part)
 
 
 # Words carry the severity; colour only repeats it. currentColor keeps the card readable on dark and light.

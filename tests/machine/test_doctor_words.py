@@ -91,3 +91,16 @@ def test_redaction_changes_no_finding(name: str) -> None:
         snapshot = simulate.snapshot(name, [fault] if fault else [])
         before, after = (doctor.diagnose(from_snapshot(one)) for one in (snapshot, redact.redact(snapshot)))
         assert [finding.code for finding in before.findings] == [finding.code for finding in after.findings], fault
+
+
+def test_markdown_keeps_sentences_as_sentences_and_commands_as_code() -> None:
+    lines = report.as_markdown(_of("")).splitlines()
+    assert "- There is no AMD GPU in this machine: the course runs on its CPU." in lines
+    assert "- `` lspci -nn | grep -iE 'vga|display|3d|accelerators' ``" in lines
+    for name in simulate.names():
+        for fault in simulate.faults(name):
+            for line in report.as_markdown(
+                doctor.diagnose(from_snapshot(simulate.snapshot(name, [fault])))
+            ).splitlines():
+                words = line if "``" not in line else line.split("``")[0] + line.split("``")[-1]
+                assert "<" not in words, (fault, line)  # a browser would take it for a tag
