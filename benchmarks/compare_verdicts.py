@@ -32,7 +32,10 @@ def function(kind: str, units: int) -> Callable[[], None]:
     a, b, long = torch.randn(32, 64), torch.randn(64, 64), torch.randn(20_000)
     into = torch.empty(32, 64)
     piece: Callable[[], object] = {
-        "products": lambda: torch.mm(a, b, out=into), "sums": lambda: long.sum(), "python": lambda: sum(range(200))}[kind]
+        "products": lambda: torch.mm(a, b, out=into),
+        "sums": lambda: long.sum(),
+        "python": lambda: sum(range(200)),
+    }[kind]
     repeat = range(units)
 
     def work() -> None:
@@ -69,11 +72,22 @@ def series(name: str, trials: int, more: int, seconds: float, busy: int, seed: i
             took.append(elapsed)
     wrong = decisions["faster"] + (decisions["slower"] if more == 0 else 0)
     result: dict[str, Any] = {
-              "name": name, "trials": trials, "true_ratio": 1 + more / UNITS, "busy_processes": busy, "seconds_given": seconds,
-              "decisions": dict(decisions), "wrong": wrong, "found": decisions["slower"] if more else None, "ratio": record.spread(values),
-              "stolen": record.spread(stolen), "seconds_taken": record.spread(took)}
-    print(f"{name}: {trials} trials, true ratio {1 + more / UNITS:.2f}, {busy} busy processes: {dict(decisions)}; wrong {wrong} "
-          f"({wrong / trials:.1%})")
+        "name": name,
+        "trials": trials,
+        "true_ratio": 1 + more / UNITS,
+        "busy_processes": busy,
+        "seconds_given": seconds,
+        "decisions": dict(decisions),
+        "wrong": wrong,
+        "found": decisions["slower"] if more else None,
+        "ratio": record.spread(values),
+        "stolen": record.spread(stolen),
+        "seconds_taken": record.spread(took),
+    }
+    print(
+        f"{name}: {trials} trials, true ratio {1 + more / UNITS:.2f}, {busy} busy processes: {dict(decisions)}; wrong {wrong} "
+        f"({wrong / trials:.1%})"
+    )
     for what, unit in (("ratio", ""), ("seconds_taken", " s"), ("stolen", "")):
         print("  " + record.told(what.replace("_", " "), result[what], unit), flush=True)
     return result
@@ -84,18 +98,29 @@ def run(trials: Sequence[int], seconds: Sequence[float]) -> dict[str, Any]:
     torch.set_num_threads(1)
     idle = record.idle_share()
     five_percent = UNITS // 20
-    return {"idle_share_before": idle, "threads": 1, "series": [
-        series("same work twice", trials[0], 0, seconds[0], 0, 1),
-        series("5 % more work", trials[1], five_percent, seconds[1], 0, 2),
-        series("5 % more work beside two busy processes", trials[2], five_percent, seconds[2], 2, 3),
-        series("same work twice beside two busy processes", trials[2], 0, seconds[2], 2, 4)]}
+    return {
+        "idle_share_before": idle,
+        "threads": 1,
+        "series": [
+            series("same work twice", trials[0], 0, seconds[0], 0, 1),
+            series("5 % more work", trials[1], five_percent, seconds[1], 0, 2),
+            series("5 % more work beside two busy processes", trials[2], five_percent, seconds[2], 2, 3),
+            series("same work twice beside two busy processes", trials[2], 0, seconds[2], 2, 4),
+        ],
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, nargs=3, default=(1000, 100, 60), metavar=("SAME", "MORE", "BUSY"))
-    parser.add_argument("--seconds", type=float, nargs=3, default=(0.3, 0.9, 0.7), metavar=("SAME", "MORE", "BUSY"),
-                        help="given to compare in each trial (default: 0.3 0.9 0.7)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        nargs=3,
+        default=(0.3, 0.9, 0.7),
+        metavar=("SAME", "MORE", "BUSY"),
+        help="given to compare in each trial (default: 0.3 0.9 0.7)",
+    )
     parser.add_argument("--output", type=Path, help="folder for the result (default: benchmarks/results)")
     options = parser.parse_args(argv)
     result = run(options.trials, options.seconds)

@@ -38,9 +38,23 @@ def training_step(kind: str) -> Callable[[], None]:
     steps: dict[str, tuple[Callable[[], list[nn.Module]], tuple[int, ...]]] = {
         "tiny": (lambda: [nn.Linear(8, 10)], (16, 8)),
         "mlp": (lambda: [nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10)], (64, 784)),
-        "wide": (lambda: [nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)], (256, 784)),
-        "cnn": (lambda: [nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
-                         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2048, 10)], (64, 3, 32, 32)),
+        "wide": (
+            lambda: [nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)],
+            (256, 784),
+        ),
+        "cnn": (
+            lambda: [
+                nn.Conv2d(3, 16, 3, padding=1),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+                nn.Conv2d(16, 32, 3, padding=1),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+                nn.Flatten(),
+                nn.Linear(2048, 10),
+            ],
+            (64, 3, 32, 32),
+        ),
     }
     layers, shape = steps[kind]
     net, x = nn.Sequential(*layers()), torch.randn(*shape)
@@ -86,12 +100,22 @@ class Worker:
     """One worker process with its way of waiting."""
 
     def __init__(self, passive: bool) -> None:
-        environment = {name: value for name, value in os.environ.items()
-                       if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        }
         if passive:
             environment["OMP_WAIT_POLICY"] = "passive"
-        self._process = subprocess.Popen([sys.executable, "-m", "benchmarks.cpu_threads", "--worker"], cwd=ROOT, env=environment,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.cpu_threads", "--worker"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
 
     def ask(self, kind: str, threads: str, seconds: float) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -149,9 +173,15 @@ def run(rounds: int, seconds: float, kinds: Sequence[str]) -> dict[str, Any]:
                                 numbers.append(answer["chosen"])
                                 probes.append(answer["probe_s"])
                         seen.append(one)
-                    case = {"step": kind, "busy_processes": busy, "over_best": over_best(seen), "chosen_threads": numbers,
-                            "probe_s": record.spread(probes),
-                            "step_s": {name: record.spread([one[name] for one in seen]) for name in (*FIXED, "chosen")}, "rounds": seen}
+                    case = {
+                        "step": kind,
+                        "busy_processes": busy,
+                        "over_best": over_best(seen),
+                        "chosen_threads": numbers,
+                        "probe_s": record.spread(probes),
+                        "step_s": {name: record.spread([one[name] for one in seen]) for name in (*FIXED, "chosen")},
+                        "rounds": seen,
+                    }
                     result["cases"].append(case)
                     print(line(case), flush=True)
     finally:
@@ -161,11 +191,16 @@ def run(rounds: int, seconds: float, kinds: Sequence[str]) -> dict[str, Any]:
 
 
 def line(case: dict[str, Any]) -> str:
-    times = ", ".join(f"{name} {case['step_s'][name]['median'] * 1e3:.3g} ms [{case['step_s'][name]['low'] * 1e3:.3g}, "
-                      f"{case['step_s'][name]['high'] * 1e3:.3g}]" for name in (*FIXED, "chosen"))
+    times = ", ".join(
+        f"{name} {case['step_s'][name]['median'] * 1e3:.3g} ms [{case['step_s'][name]['low'] * 1e3:.3g}, "
+        f"{case['step_s'][name]['high'] * 1e3:.3g}]"
+        for name in (*FIXED, "chosen")
+    )
     best = case["over_best"]
-    return (f"{case['step']:5s} beside {case['busy_processes']} busy: {times}; chosen over best {best['median']:.2f} "
-            f"[{best['low']:.2f}, {best['high']:.2f}]; threads chosen {case['chosen_threads']}; probe {case['probe_s']['median']:.3f} s")
+    return (
+        f"{case['step']:5s} beside {case['busy_processes']} busy: {times}; chosen over best {best['median']:.2f} "
+        f"[{best['low']:.2f}, {best['high']:.2f}]; threads chosen {case['chosen_threads']}; probe {case['probe_s']['median']:.3f} s"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

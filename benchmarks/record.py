@@ -24,13 +24,22 @@ RESULTS = Path(__file__).resolve().parent / "results"
 def spread(values: Sequence[float]) -> dict[str, float]:
     """Median, bootstrap 95 % interval of it, smallest and largest of ``values`` (any unit, at least one)."""
     low, high = bootstrap_interval(values)
-    return {"median": float(np.median(values)), "low": low, "high": high, "smallest": min(values), "largest": max(values), "n": len(values)}
+    return {
+        "median": float(np.median(values)),
+        "low": low,
+        "high": high,
+        "smallest": min(values),
+        "largest": max(values),
+        "n": len(values),
+    }
 
 
 def told(name: str, values: dict[str, float], unit: str = "") -> str:
     """One line for people: the median, its interval and the range."""
-    return (f"{name}: {values['median']:.4g}{unit} [95 % interval {values['low']:.4g} to {values['high']:.4g}; "
-            f"range {values['smallest']:.4g} to {values['largest']:.4g}; n = {values['n']}]")
+    return (
+        f"{name}: {values['median']:.4g}{unit} [95 % interval {values['low']:.4g} to {values['high']:.4g}; "
+        f"range {values['smallest']:.4g} to {values['largest']:.4g}; n = {values['n']}]"
+    )
 
 
 @contextmanager
@@ -48,6 +57,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 def idle_share(seconds: float = 0.5) -> float | None:
     """The share of all cores' time (0 to 1) that nobody used during ``seconds``; None where the system does not tell (not Linux)."""
+
     def read() -> list[int]:
         return [int(part) for part in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
 
@@ -66,8 +76,12 @@ def write(name: str, result: dict[str, Any], folder: Path | None = None) -> Path
     folder = RESULTS if folder is None else folder
     folder.mkdir(parents=True, exist_ok=True)
     where = conditions()
-    whole = {"benchmark": name, "when": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-             "conditions": {"machine": where.machine, "torch": where.torch, "python": where.python}, **result}
+    whole = {
+        "benchmark": name,
+        "when": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "conditions": {"machine": where.machine, "torch": where.torch, "python": where.python},
+        **result,
+    }
     path = folder / f"{name}.json"
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

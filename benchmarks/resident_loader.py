@@ -32,7 +32,9 @@ from labkit.errors import LabkitError
 
 BATCH, RATE = 64, 0.01
 OURS = ("resident", "written_out", "by_hand")
-FLOP_PER_SAMPLE = 2 * (2 * (784 * 128 + 128 * 64 + 64 * 10) + (128 * 64 + 64 * 10))  # forward, weights' gradients, inputs' gradients
+FLOP_PER_SAMPLE = 2 * (
+    2 * (784 * 128 + 128 * 64 + 64 * 10) + (128 * 64 + 64 * 10)
+)  # forward, weights' gradients, inputs' gradients
 
 
 class PilPictures(Dataset[tuple[Tensor, int]]):
@@ -65,7 +67,9 @@ def shuffled(n: int, seed: int) -> Tensor:
 def guides(images: Tensor, labels: Tensor, seed: int) -> tuple[float, nn.Module]:
     """One epoch as the guides write it; returns its seconds and the trained model."""
     net = model(seed)
-    loader = DataLoader(PilPictures(images, labels), batch_size=BATCH, shuffle=True, generator=torch.Generator().manual_seed(seed))
+    loader = DataLoader(
+        PilPictures(images, labels), batch_size=BATCH, shuffle=True, generator=torch.Generator().manual_seed(seed)
+    )
     criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=RATE)
     start = time.perf_counter()
     running_loss = 0.0
@@ -121,7 +125,9 @@ def written_out(pixels: Tensor, labels: Tensor, seed: int) -> tuple[float, nn.Mo
 def by_hand(pixels: Tensor, labels: Tensor, seed: int) -> tuple[float, nn.Module]:
     """The same epoch without autograd: the very operations that it would call, one after the other, in place where that is possible."""
     net = model(seed)
-    (w1, b1), (w2, b2), (w3, b3) = ((layer.weight.detach(), layer.bias.detach()) for layer in net if isinstance(layer, nn.Linear))
+    (w1, b1), (w2, b2), (w3, b3) = (
+        (layer.weight.detach(), layer.bias.detach()) for layer in net if isinstance(layer, nn.Linear)
+    )
     t1, t2, t3 = w1.t(), w2.t(), w3.t()
     start = time.perf_counter()
     losses = []
@@ -164,8 +170,11 @@ def one_pair(images: Tensor, pixels: Tensor, labels: Tensor, seed: int, shuffler
     """Each loop once, in random order, with the floor; seconds, and whether the weights agree bit by bit."""
     n = len(labels)
     runs: dict[str, Callable[[], tuple[float, nn.Module]]] = {
-        "guides": lambda: guides(images, labels, seed), "resident": lambda: resident(pixels, labels, seed),
-        "written_out": lambda: written_out(pixels, labels, seed), "by_hand": lambda: by_hand(pixels, labels, seed)}
+        "guides": lambda: guides(images, labels, seed),
+        "resident": lambda: resident(pixels, labels, seed),
+        "written_out": lambda: written_out(pixels, labels, seed),
+        "by_hand": lambda: by_hand(pixels, labels, seed),
+    }
     names = [*runs, "floor"]
     shuffler.shuffle(names)
     seconds: dict[str, float] = {}
@@ -180,8 +189,10 @@ def one_pair(images: Tensor, pixels: Tensor, labels: Tensor, seed: int, shuffler
 
 def ratios(pairs: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """The guides' seconds over those of the others, pair by pair."""
-    return {name: record.spread([pair["seconds"]["guides"] / pair["seconds"][name] for pair in pairs])
-            for name in (*OURS, "floor")}
+    return {
+        name: record.spread([pair["seconds"]["guides"] / pair["seconds"][name] for pair in pairs])
+        for name in (*OURS, "floor")
+    }
 
 
 def run(images: int, pairs: int, full: bool, thread_count: int, dataset: str) -> dict[str, Any]:
@@ -209,11 +220,22 @@ def run(images: int, pairs: int, full: bool, thread_count: int, dataset: str) ->
     measured = []
     for seed in range(pairs):
         measured.append(one_pair(*part, seed, shuffler))
-        print(f"pair {seed + 1}: " + ", ".join(f"{name} {s:.3f} s" for name, s in sorted(measured[-1]["seconds"].items())))
+        print(
+            f"pair {seed + 1}: " + ", ".join(f"{name} {s:.3f} s" for name, s in sorted(measured[-1]["seconds"].items()))
+        )
     result: dict[str, Any] = {
-        "dataset": chosen.label, "stand_in": chosen.provenance.stand_in, "threads": torch.get_num_threads(), "threads_chosen": choice,
-        "idle_share_before": idle, "images": len(part[0]), "pairs": measured, "ratios": ratios(measured),
-        "normalise_once_s": preparation, "normalised_images": len(all_images), "gflop_per_epoch": FLOP_PER_SAMPLE * len(all_images) / 1e9}
+        "dataset": chosen.label,
+        "stand_in": chosen.provenance.stand_in,
+        "threads": torch.get_num_threads(),
+        "threads_chosen": choice,
+        "idle_share_before": idle,
+        "images": len(part[0]),
+        "pairs": measured,
+        "ratios": ratios(measured),
+        "normalise_once_s": preparation,
+        "normalised_images": len(all_images),
+        "gflop_per_epoch": FLOP_PER_SAMPLE * len(all_images) / 1e9,
+    }
     if full:
         result["full_epoch"] = one_pair(all_images, all_pixels, all_labels, 0, shuffler)
     return result
@@ -224,21 +246,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--images", type=int, default=6400, help="pictures in each pair (default: 6400)")
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--no-full", action="store_true", help="leave out the pair over the whole training set")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads for all loops; 0: as labkit.threads chooses (default: 1)")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="CPU threads for all loops; 0: as labkit.threads chooses (default: 1)"
+    )
     parser.add_argument("--dataset", default="fashion_mnist")
     parser.add_argument("--output", type=Path, help="folder for the result (default: benchmarks/results)")
     options = parser.parse_args(argv)
     result = run(options.images, options.pairs, not options.no_full, options.threads, options.dataset)
-    print(f"{result['dataset']}, {result['threads']} thread(s), {len(result['pairs'])} pairs over {result['images']} pictures; "
-          "the guides' loop takes")
-    for name, words in (("resident", "as long as the resident loop"), ("written_out", "as long with SGD written out"),
-                        ("by_hand", "as long with the backward pass written out too"),
-                        ("floor", "as long as the matrix products alone")):
+    print(
+        f"{result['dataset']}, {result['threads']} thread(s), {len(result['pairs'])} pairs over {result['images']} pictures; "
+        "the guides' loop takes"
+    )
+    for name, words in (
+        ("resident", "as long as the resident loop"),
+        ("written_out", "as long with SGD written out"),
+        ("by_hand", "as long with the backward pass written out too"),
+        ("floor", "as long as the matrix products alone"),
+    ):
         print("  " + record.told(f"times {words}", result["ratios"][name]))
     if "full_epoch" in result:
         whole = result["full_epoch"]["seconds"]
-        print("  one whole epoch (a single pair, no spread): " + ", ".join(
-            f"{name} {s:.3f} s ({whole['guides'] / s:.1f} times)" for name, s in sorted(whole.items())))
+        print(
+            "  one whole epoch (a single pair, no spread): "
+            + ", ".join(f"{name} {s:.3f} s ({whole['guides'] / s:.1f} times)" for name, s in sorted(whole.items()))
+        )
     every = [*result["pairs"], *([result["full_epoch"]] if "full_epoch" in result else [])]
     equal = all(all(pair["bitwise_equal"].values()) for pair in every)
     print(f"  weights bitwise equal in every pair: {'yes' if equal else 'NO'}")

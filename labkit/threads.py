@@ -82,14 +82,24 @@ def environment() -> KernelEnvironment:
     How OpenMP's threads wait (``OMP_WAIT_POLICY``, ``GOMP_SPINCOUNT``) is read once, when the runtime starts, so it could only
     be set here. ``benchmarks/cpu_threads`` measures what that would bring.
     """
-    return KernelEnvironment({}, (
-        "Threads that sleep while they wait (OMP_WAIT_POLICY=passive) lose on a quiet machine and gain nothing over one thread "
-        "beside a busy one, and no spin count does well in both; choosing the number of threads does. "
-        "python -m benchmarks.cpu_threads repeats the measurement."))
+    return KernelEnvironment(
+        {},
+        (
+            "Threads that sleep while they wait (OMP_WAIT_POLICY=passive) lose on a quiet machine and gain nothing over one thread "
+            "beside a busy one, and no spin count does well in both; choosing the number of threads does. "
+            "python -m benchmarks.cpu_threads repeats the measurement."
+        ),
+    )
 
 
-def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = None,
-           clock: Callable[[], float] = time.perf_counter, seed: int = 0) -> ThreadChoice:
+def choose(
+    step: Callable[[], object],
+    *,
+    seconds: float = 0.12,
+    torch: Any = None,
+    clock: Callable[[], float] = time.perf_counter,
+    seed: int = 0,
+) -> ThreadChoice:
     """Tries ``step()`` with one thread and with all of torch's threads, keeps the better number, and says why.
 
     The probe takes about ``seconds`` seconds, or four to six steps where that is longer. It begins with one thread; if the
@@ -107,8 +117,9 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
         try:
             import torch
         except Exception as error:
-            raise LabkitError(f"CPU threads are chosen for torch, which cannot be imported: {error}",
-                              "Run 'python -m labkit setup'.") from error
+            raise LabkitError(
+                f"CPU threads are chosen for torch, which cannot be imported: {error}", "Run 'python -m labkit setup'."
+            ) from error
     before = int(torch.get_num_threads())
     if torch.cuda.is_available():
         return ThreadChoice(before, before, "left alone: the GPU does the work")
@@ -134,8 +145,14 @@ def choose(step: Callable[[], object], *, seconds: float = 0.12, torch: Any = No
     return ThreadChoice(threads, before, reason, paces, probe_s)
 
 
-def _probe(step: Callable[[], object], numbers: tuple[int, ...], seconds: float, torch: Any, clock: Callable[[], float],
-           shuffler: random.Random) -> tuple[tuple[Pace, ...], float, bool]:
+def _probe(
+    step: Callable[[], object],
+    numbers: tuple[int, ...],
+    seconds: float,
+    torch: Any,
+    clock: Callable[[], float],
+    shuffler: random.Random,
+) -> tuple[tuple[Pace, ...], float, bool]:
     """Times blocks of steps with each number of threads in turn, the smallest first; the first step after each change is not
     counted, unless there is no time for a second. Returns the paces, the probe's seconds, and whether it was stopped for that."""
     begin = clock()
@@ -178,8 +195,15 @@ def _probe(step: Callable[[], object], numbers: tuple[int, ...], seconds: float,
 
 def _pace(number: int, blocks: list[float], steps: int) -> Pace:
     told = summary(blocks)
-    return Pace(number, sum(blocks) / len(blocks), told["median"], told["lower_quartile"], told["upper_quartile"],
-                len(blocks) * steps, len(blocks))
+    return Pace(
+        number,
+        sum(blocks) / len(blocks),
+        told["median"],
+        told["lower_quartile"],
+        told["upper_quartile"],
+        len(blocks) * steps,
+        len(blocks),
+    )
 
 
 def _count(threads: int) -> str:

@@ -107,7 +107,7 @@ def by_product(name: str | None) -> GfxTarget | None:
     if chips:
         return None
     # 'AMD Ryzen 9 PRO 6950H with Radeon 680M': the graphics' own name is the better witness
-    for part in ([text[text.index("radeon"):]] if "radeon" in text else []) + [text]:
+    for part in ([text[text.index("radeon") :]] if "radeon" in text else []) + [text]:
         found = _models_in(part)
         if found:
             return TARGETS[found.pop()] if len(found) == 1 else None
@@ -156,7 +156,7 @@ def _models_in(text: str) -> set[str]:
     at = 0
     while at < len(words):
         for length in (3, 2, 1):
-            model = tuple(words[at:at + length])
+            model = tuple(words[at : at + length])
             if len(model) < length or model not in index:
                 continue
             if re.fullmatch(r"[5679]\d{3}[ms]?", model[0]) and not _SERIES.intersection(words[:at]):

@@ -91,7 +91,11 @@ def _bfloat16(gfx: str) -> tuple[str, str, str]:
     if gfx.startswith(("gfx11", "gfx12")):
         return "native", "WMMA instructions compute bfloat16 at the float16 rate.", _GPUOPEN
     if gfx.startswith("gfx103"):
-        return "emulated", "RDNA 2 has no bfloat16 arithmetic: PyTorch converts to float32 and back. Use float16.", _GPUOPEN
+        return (
+            "emulated",
+            "RDNA 2 has no bfloat16 arithmetic: PyTorch converts to float32 and back. Use float16.",
+            _GPUOPEN,
+        )
     return "emulated", "No bfloat16 arithmetic: PyTorch converts to float32 and back. Use float16.", _TABLE
 
 

@@ -58,8 +58,12 @@ TORCH_INDEXES: tuple[TorchIndexes, ...] = (
     TorchIndexes("2.11", ("rocm7.1", "rocm7.2"), True, _MATRIX + "0cd5e78a1"),
     TorchIndexes("2.12", ("rocm7.1", "rocm7.2"), True, _MATRIX + "626d4e708"),
     TorchIndexes("2.13", ("rocm7.1", "rocm7.2"), True, _MATRIX + "6d36e31f4"),
-    TorchIndexes("2.14", ("rocm7.2", "rocm7.14"), False,
-                 _MATRIX + "00fa5780c (candidates of 2026-08-11; the final list was not seen)"),
+    TorchIndexes(
+        "2.14",
+        ("rocm7.2", "rocm7.14"),
+        False,
+        _MATRIX + "00fa5780c (candidates of 2026-08-11; the final list was not seen)",
+    ),
     TorchIndexes("2.15", (), False, "not established"),
 )
 
@@ -98,27 +102,53 @@ class Channel:
 
 CHANNELS: dict[str, Channel] = {
     "pytorch-rocm": Channel(
-        "PyTorch's ROCm wheels", PYTORCH_BASE + PREFERRED_ROCM, ("linux",), ("x86_64",), (10, 14),
+        "PyTorch's ROCm wheels",
+        PYTORCH_BASE + PREFERRED_ROCM,
+        ("linux",),
+        ("x86_64",),
+        (10, 14),
         "The ROCm user space is inside the wheels up to rocm7.2; only the kernel driver is needed.",
-        "pytorch/test-infra generate_binary_build_matrix.py; astral-sh/uv docs/guides/integration/pytorch.md"),
+        "pytorch/test-infra generate_binary_build_matrix.py; astral-sh/uv docs/guides/integration/pytorch.md",
+    ),
     "pytorch-cpu": Channel(
-        "PyTorch's CPU wheels", CPU_INDEX, ("linux",), ("x86_64", "arm64"), (10, 14),
-        "Smallest build on Linux.", "pytorch/test-infra generate_binary_build_matrix.py"),
+        "PyTorch's CPU wheels",
+        CPU_INDEX,
+        ("linux",),
+        ("x86_64", "arm64"),
+        (10, 14),
+        "Smallest build on Linux.",
+        "pytorch/test-infra generate_binary_build_matrix.py",
+    ),
     "amd": Channel(
-        "AMD's wheels for ROCm 10", AMD_INDEX, ("linux", "windows"), ("x86_64",), (10, 14),
+        "AMD's wheels for ROCm 10",
+        AMD_INDEX,
+        ("linux", "windows"),
+        ("x86_64",),
+        (10, 14),
         "One extra per target, device-gfx..., brings its kernels; without it the first kernel fails. "
         "Packages that the index lacks answer 403: only the torch family comes from it. "
         "Python 3.10 is not named on the page for ROCm 10.0.0 itself.",
         "ROCm documentation source, PyTorch install page for ROCm 10.0.0; astral-sh/uv#21683; "
-        "ultralytics/ultralytics#24137; Python versions: TheRock docs/packaging/legacy_per_family_releases.md"),
+        "ultralytics/ultralytics#24137; Python versions: TheRock docs/packaging/legacy_per_family_releases.md",
+    ),
     "amd-multi-arch": Channel(
-        "AMD's multi-arch wheels for ROCm 7.14", AMD_MULTI_ARCH_INDEX, ("linux", "windows"), ("x86_64",), (10, 14),
+        "AMD's multi-arch wheels for ROCm 7.14",
+        AMD_MULTI_ARCH_INDEX,
+        ("linux", "windows"),
+        ("x86_64",),
+        (10, 14),
         "One extra per target, as above; all targets but gfx900 and gfx906.",
-        "TheRock RELEASES.md and docs/packaging/versioning.md; list of targets: easydiffusion/torchruntime#34"),
+        "TheRock RELEASES.md and docs/packaging/versioning.md; list of targets: easydiffusion/torchruntime#34",
+    ),
     "default": Channel(
-        "pip's default index", None, ("linux", "windows", "macos"), ("x86_64", "arm64"), (10, 14),
+        "pip's default index",
+        None,
+        ("linux", "windows", "macos"),
+        ("x86_64", "arm64"),
+        (10, 14),
         "On Linux x86_64 a CUDA build, on Windows a CPU build, on Apple silicon a build with Metal (mps).",
-        "run on 2026-11-30 (Linux); torch release matrix"),
+        "run on 2026-11-30 (Linux); torch release matrix",
+    ),
 }
 
 
@@ -140,8 +170,12 @@ _AMD_SIZE = (
 
 SIZES: dict[str, Size] = {
     "default-linux": Size(3 * _GB, 5_500_000_000, "measured on 2026-11-30, torch 2.14.1, Linux x86_64 (CUDA build)"),
-    "pytorch-cpu": Size(None, 1_300_000_000, "measured on 2026-11-30: installed, together with everything else that the "
-                                             "course needs; download not established"),
+    "pytorch-cpu": Size(
+        None,
+        1_300_000_000,
+        "measured on 2026-11-30: installed, together with everything else that the "
+        "course needs; download not established",
+    ),
     "pytorch-rocm": Size(None, None, "not established"),
     "amd": Size(2_100_000_000, 6_200_000_000, _AMD_SIZE + ": the largest of the three"),
     "amd-all": Size(10 * _GB, 19 * _GB, _AMD_SIZE),
@@ -162,7 +196,16 @@ def amd_targets(system: str) -> tuple[str, ...]:
 
 # Not on AMD's page, but installed from AMD's ROCm 10 index by others: images (Linux), and a gfx1032 card on Windows.
 AMD_SEEN_ELSEWHERE = (
-    "gfx1010", "gfx1011", "gfx1012", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx1250",
+    "gfx1010",
+    "gfx1011",
+    "gfx1012",
+    "gfx1031",
+    "gfx1032",
+    "gfx1033",
+    "gfx1034",
+    "gfx1035",
+    "gfx1036",
+    "gfx1250",
 )
 
 

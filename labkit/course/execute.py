@@ -42,8 +42,12 @@ _STAND_IN = re.compile(r"^STAND-IN ", re.MULTILINE)
 _CHECK = re.compile(r"^(PASS|TODO) ", re.MULTILINE)
 
 
-def run(lessons: Sequence[str], profile: str = "quick", parameters: Mapping[str, str] | None = None,
-        output: Path | None = None) -> int:
+def run(
+    lessons: Sequence[str],
+    profile: str = "quick",
+    parameters: Mapping[str, str] | None = None,
+    output: Path | None = None,
+) -> int:
     """Executes lessons one after the other, goes on after a failure, and leaves notebooks, report.json and a table.
 
     Args:
@@ -62,8 +66,14 @@ def run(lessons: Sequence[str], profile: str = "quick", parameters: Mapping[str,
     return run_lessons(table.choose(lessons, course), profile=profile, parameters=parameters, output=output)
 
 
-def run_lessons(lessons: Sequence[Lesson], *, profile: str = "quick", parameters: Mapping[str, str] | None = None,
-                output: Path | None = None, machine: bool = True) -> int:
+def run_lessons(
+    lessons: Sequence[Lesson],
+    *,
+    profile: str = "quick",
+    parameters: Mapping[str, str] | None = None,
+    output: Path | None = None,
+    machine: bool = True,
+) -> int:
     """``run`` for lessons that are already found (``machine=False`` leaves torch's facts out of the report)."""
     if profile not in LIMITS:
         raise LabkitError(f"There is no profile '{profile}'.", f"choose one of: {', '.join(LIMITS)}.")
@@ -79,12 +89,15 @@ def run_lessons(lessons: Sequence[Lesson], *, profile: str = "quick", parameters
         for number, plan in enumerate(plans, 1):
             results.append(_run_one(plan, output, Progress(plan.lesson, number, len(plans))))
     except KeyboardInterrupt:
-        for plan in plans[len(results):]:
+        for plan in plans[len(results) :]:
             results.append(_result(plan.lesson, 0.0, LessonError("stopped", "stopped by you before its end.")))
         report.write(output, results, profile, facts, started)
         raise
     report.write(output, results, profile, facts, started)
-    print(f"\n{report.as_text(results, profile)}\n\nExecuted notebooks, report.json and report.txt are in {_shown(output)}.", flush=True)
+    print(
+        f"\n{report.as_text(results, profile)}\n\nExecuted notebooks, report.json and report.txt are in {_shown(output)}.",
+        flush=True,
+    )
     return 0 if results and all(result.passed for result in results) else 1
 
 
@@ -131,15 +144,24 @@ def _plan(lesson: Lesson, profile: str, typed: Mapping[str, str]) -> Plan:
     error = None
     if unknown:
         names = ", ".join(unknown)
-        error = LessonError("parameter", f"its parameters cell does not declare {names}, which this run sets. "
-                                         f"It declares: {', '.join(sorted(declared)) or 'nothing'}.")
+        error = LessonError(
+            "parameter",
+            f"its parameters cell does not declare {names}, which this run sets. "
+            f"It declares: {', '.join(sorted(declared)) or 'nothing'}.",
+        )
     for name, text in typed.items():
         if name in declared:
             value = parse_value(text)
             _refuse_wrong_kind(lesson, name, text, value, str(declared[name].get("default", "")))
             values[name] = value
-    return Plan(lesson, values, limits["cell_s"], limits["lesson_s"],
-                {name: _literal(str(entry.get("default", ""))) for name, entry in declared.items()}, error)
+    return Plan(
+        lesson,
+        values,
+        limits["cell_s"],
+        limits["lesson_s"],
+        {name: _literal(str(entry.get("default", ""))) for name, entry in declared.items()},
+        error,
+    )
 
 
 def _literal(text: str) -> Any:
@@ -157,7 +179,9 @@ def _refuse_unused(typed: Mapping[str, str], plans: Sequence[Plan]) -> None:
         if not any(name in plan.declared for plan in plans):
             known = sorted(set().union(*(plan.declared for plan in plans)) - {"profile"})
             which = "The lesson does not declare" if len(plans) == 1 else "None of the lessons declares"
-            raise LabkitError(f"{which} a parameter '{name}'.", f"choose from: {', '.join(known) or 'none are declared'}.")
+            raise LabkitError(
+                f"{which} a parameter '{name}'.", f"choose from: {', '.join(known) or 'none are declared'}."
+            )
 
 
 def _refuse_wrong_kind(lesson: Lesson, name: str, text: str, value: Any, default: str) -> None:
@@ -168,10 +192,17 @@ def _refuse_wrong_kind(lesson: Lesson, name: str, text: str, value: Any, default
     number = (int, float)
     if now is None or value is None or type(value) is type(now):
         return
-    if isinstance(value, number) and isinstance(now, number) and not isinstance(value, bool) and not isinstance(now, bool):
+    if (
+        isinstance(value, number)
+        and isinstance(now, number)
+        and not isinstance(value, bool)
+        and not isinstance(now, bool)
+    ):
         return
-    raise LabkitError(f"Lesson {lesson.label}: {name} is {default} by default, and '{text}' is another kind of value.",
-                      f"give a value like {default}.")
+    raise LabkitError(
+        f"Lesson {lesson.label}: {name} is {default} by default, and '{text}' is another kind of value.",
+        f"give a value like {default}.",
+    )
 
 
 def _prepare(output: Path, lessons: Sequence[Lesson]) -> None:
@@ -181,15 +212,18 @@ def _prepare(output: Path, lessons: Sequence[Lesson]) -> None:
         output.mkdir(parents=True, exist_ok=True)
         for name in ("report.json", "report.txt", *(lesson.path.name for lesson in lessons)):
             if (output / name).resolve() in {lesson.path.resolve() for lesson in lessons}:
-                raise LabkitError("The output folder is the folder of the lessons themselves.", "choose another with -o.")
+                raise LabkitError(
+                    "The output folder is the folder of the lessons themselves.", "choose another with -o."
+                )
             (output / name).unlink(missing_ok=True)
         for lesson in table.load().lessons:
             path = output / lesson.path.name
             if path.resolve() != lesson.path.resolve() and _was_executed(path):
                 path.unlink(missing_ok=True)
     except OSError as error:
-        raise LabkitError(f"The folder {output} cannot be used for the results: {error.strerror or error}.",
-                          "choose another with -o.") from None
+        raise LabkitError(
+            f"The folder {output} cannot be used for the results: {error.strerror or error}.", "choose another with -o."
+        ) from None
 
 
 def _was_executed(path: Path) -> bool:
@@ -212,20 +246,33 @@ def _run_one(plan: Plan, output: Path, progress: Progress) -> LessonResult:
         files.write_text(output / plan.lesson.path.name, nbformat.writes(execution.notebook) + "\n")
     result = replace(
         _result(plan.lesson, execution.seconds, execution.error, execution),
-        parameters={**plan.declared, **plan.parameters}, executed=began,
-        notebook=None if execution.notebook is None else plan.lesson.path.name)
+        parameters={**plan.declared, **plan.parameters},
+        executed=began,
+        notebook=None if execution.notebook is None else plan.lesson.path.name,
+    )
     done = f"{result.cells} cells in {result.seconds:.1f} s"
     progress.end(done if result.passed else f"FAILED: {result.error.message if result.error else ''}")
     return result
 
 
-def _result(lesson: Lesson, seconds: float, error: LessonError | None, execution: Execution | None = None) -> LessonResult:
+def _result(
+    lesson: Lesson, seconds: float, error: LessonError | None, execution: Execution | None = None
+) -> LessonResult:
     passed, todo = execution.checks() if execution else (0, 0)
     return LessonResult(
-        id=lesson.id, name=lesson.name, title=lesson.title, status="failed" if error else "passed", seconds=seconds,
-        cells=execution.completed() if execution else 0, cells_total=len(execution.code_cells()) if execution else 0,
-        peak_memory_bytes=execution.peak_memory_bytes if execution else None, checks_passed=passed, checks_todo=todo, error=error,
-        stand_in=execution.stand_in() if execution else None)
+        id=lesson.id,
+        name=lesson.name,
+        title=lesson.title,
+        status="failed" if error else "passed",
+        seconds=seconds,
+        cells=execution.completed() if execution else 0,
+        cells_total=len(execution.code_cells()) if execution else 0,
+        peak_memory_bytes=execution.peak_memory_bytes if execution else None,
+        checks_passed=passed,
+        checks_todo=todo,
+        error=error,
+        stand_in=execution.stand_in() if execution else None,
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- one notebook
@@ -251,13 +298,23 @@ class Execution:
 
     def checks(self) -> tuple[int, int]:
         """How many exercise checks printed PASS, and how many TODO."""
-        found = [word for cell in self.code_cells() for out in cell.get("outputs", [])
-                 if out.output_type == "stream" for word in _CHECK.findall(out.text)]
+        found = [
+            word
+            for cell in self.code_cells()
+            for out in cell.get("outputs", [])
+            if out.output_type == "stream"
+            for word in _CHECK.findall(out.text)
+        ]
         return found.count("PASS"), found.count("TODO")
 
     def stand_in(self) -> bool | None:
         """Was a data set that the lesson showed a stand-in? None: no card of a data set (labkit.data.Dataset) is in its outputs."""
-        cards = [text for cell in self.code_cells() for text in map(_plain_text, cell.get("outputs", [])) if _CARD.search(text)]
+        cards = [
+            text
+            for cell in self.code_cells()
+            for text in map(_plain_text, cell.get("outputs", []))
+            if _CARD.search(text)
+        ]
         return any(map(_STAND_IN.search, cards)) if cards else None
 
 
@@ -310,8 +367,13 @@ class Progress:
             self._stream.flush()
 
 
-def execute(path: Path, parameters: Mapping[str, Any], cell_limit_s: float, lesson_limit_s: float,
-            progress: Progress | None = None) -> Execution:
+def execute(
+    path: Path,
+    parameters: Mapping[str, Any],
+    cell_limit_s: float,
+    lesson_limit_s: float,
+    progress: Progress | None = None,
+) -> Execution:
     """Executes one notebook beside its file and checks that it ran whole. Nothing is written.
 
     Args:
@@ -329,16 +391,33 @@ def execute(path: Path, parameters: Mapping[str, Any], cell_limit_s: float, less
     try:
         with _quiet(), tempfile.TemporaryDirectory(prefix="labkit-", ignore_cleanup_errors=True) as folder:
             run.ipython_dir = Path(folder)
-            papermill.execute_notebook(str(path), None, parameters=dict(parameters) or None, engine_name=_engine(), labkit_run=run,
-                                       kernel_name="python3", language="python", progress_bar=False, start_timeout=_KERNEL_START_S)
+            papermill.execute_notebook(
+                str(path),
+                None,
+                parameters=dict(parameters) or None,
+                engine_name=_engine(),
+                labkit_run=run,
+                kernel_name="python3",
+                language="python",
+                progress_bar=False,
+                start_timeout=_KERNEL_START_S,
+            )
     except PapermillExecutionError as error:
-        execution.error = run.blame("cell", f"{error.ename}: {_message(error.evalue)}" if error.evalue else error.ename, "failed")
+        execution.error = run.blame(
+            "cell", f"{error.ename}: {_message(error.evalue)}" if error.evalue else error.ename, "failed"
+        )
     except CellTimeoutError:
-        limit = (f"the lesson's limit of {lesson_limit_s:g} s" if run.lesson_is_over() else f"the limit of {cell_limit_s:g} s for one cell")
+        limit = (
+            f"the lesson's limit of {lesson_limit_s:g} s"
+            if run.lesson_is_over()
+            else f"the limit of {cell_limit_s:g} s for one cell"
+        )
         execution.error = run.blame("timeout", f"It was stopped at {limit}.", "took too long")
     except DeadKernelError:
-        reasons = ("The Python process that executes the lesson ended in the middle of it. When nothing in the cell ends it, the usual "
-                   f"reasons are a system out of memory and a crash in a driver or a library{run.memory_words()}.")
+        reasons = (
+            "The Python process that executes the lesson ended in the middle of it. When nothing in the cell ends it, the usual "
+            f"reasons are a system out of memory and a crash in a driver or a library{run.memory_words()}."
+        )
         execution.error = run.blame("dead kernel", reasons, "killed the kernel")
     except (RuntimeError, TimeoutError, OSError) as error:
         what = "the kernel did not start" if run.notebook is None or not run.started else "the kernel was lost"
@@ -421,7 +500,9 @@ class _Run:
         if cell is None:
             return LessonError(kind, message)
         if _injected(cell):
-            return LessonError(kind, f"the parameters that this run sets {what}. {message}", None, _first_line(cell.source))
+            return LessonError(
+                kind, f"the parameters that this run sets {what}. {message}", None, _first_line(cell.source)
+            )
         number, line = self.number(cell), _first_line(cell.source)
         return LessonError(kind, f"cell {number}, which begins with '{line}', {what}. {message}", number, line)
 
@@ -484,14 +565,24 @@ def _engine() -> str:
 
     class Engine(NBClientEngine):
         @classmethod
-        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, labkit_run: _Run, start_timeout: int = 60, **_: Any) -> Any:
+        def execute_managed_notebook(
+            cls, nb_man: Any, kernel_name: str, *, labkit_run: _Run, start_timeout: int = 60, **_: Any
+        ) -> Any:
             labkit_run.notebook = nb_man.nb
-            client = Client(nb_man, kernel_manager_class=kernel.CourseKernelManager, kernel_name=kernel_name,
-                            startup_timeout=start_timeout, timeout_func=labkit_run.cell_limit, on_cell_start=labkit_run.cell_starts,
-                            log=logging.getLogger("papermill"))
+            client = Client(
+                nb_man,
+                kernel_manager_class=kernel.CourseKernelManager,
+                kernel_name=kernel_name,
+                startup_timeout=start_timeout,
+                timeout_func=labkit_run.cell_limit,
+                on_cell_start=labkit_run.cell_starts,
+                log=logging.getLogger("papermill"),
+            )
             client.labkit_run = labkit_run
             with _watch(lambda: getattr(client.km, "process_id", None), labkit_run):
-                return client.execute(env=kernel.environment(labkit_run.ipython_dir), cwd=str(labkit_run.path.resolve().parent))
+                return client.execute(
+                    env=kernel.environment(labkit_run.ipython_dir), cwd=str(labkit_run.path.resolve().parent)
+                )
 
     papermill_engines.register("labkit", Engine)
     return "labkit"

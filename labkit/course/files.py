@@ -29,5 +29,7 @@ def write_text(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             if temporary:
                 Path(temporary).unlink()
-        raise LabkitError(f"{path} cannot be written: {error.strerror or error}.",
-                          "check that the disk has room and that the folder is yours to write to.") from None
+        raise LabkitError(
+            f"{path} cannot be written: {error.strerror or error}.",
+            "check that the disk has room and that the folder is yours to write to.",
+        ) from None

@@ -48,8 +48,9 @@ class CourseKernelManager(AsyncKernelManager):
 
     @property
     def kernel_spec(self) -> KernelSpec:
-        return KernelSpec(argv=command(), display_name="Python 3 (ipykernel)", language="python", env={},
-                          metadata={"debugger": False})
+        return KernelSpec(
+            argv=command(), display_name="Python 3 (ipykernel)", language="python", env={}, metadata={"debugger": False}
+        )
 
     async def _async_interrupt_kernel(self) -> None:
         """Interrupts a cell. Not while shutting down: jupyter_client would interrupt first, and an idle kernel then

@@ -22,8 +22,12 @@ FIRST_LESSON = "00_environment_check.ipynb"
 FIRST_PORT = 8888
 _SETTINGS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 # The log level leaves out the note of each kernel that it listens on TCP. jupyter_client puts this interpreter for "python".
-_KERNEL = {"argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"],
-           "display_name": "Python 3 (ipykernel)", "language": "python", "metadata": {"debugger": True}}
+_KERNEL = {
+    "argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"],
+    "display_name": "Python 3 (ipykernel)",
+    "language": "python",
+    "metadata": {"debugger": True},
+}
 
 
 def start(port: int | None = None, browser: bool = True, *, root: Path = ROOT) -> int:
@@ -86,7 +90,10 @@ def environment(environ: Mapping[str, str], root: Path, settings: Path) -> dict[
 def settings_folder(root: Path) -> Path:
     """Writes the course's defaults for JupyterLab and its kernel; what the reader sets in JupyterLab itself wins over them."""
     folder = root / ".labkit" / "jupyter"
-    for name, content in (("labconfig/default_setting_overrides.json", _SETTINGS), ("kernels/python3/kernel.json", _KERNEL)):
+    for name, content in (
+        ("labconfig/default_setting_overrides.json", _SETTINGS),
+        ("kernels/python3/kernel.json", _KERNEL),
+    ):
         path, text = folder / name, json.dumps(content, indent=1) + "\n"
         try:
             if not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -71,7 +71,9 @@ class LessonResult:
         return self.status == "passed"
 
 
-def as_json(results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime) -> dict[str, Any]:
+def as_json(
+    results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime
+) -> dict[str, Any]:
     """The report as plain values.
 
     Args:
@@ -88,10 +90,14 @@ def as_json(results: Sequence[LessonResult], profile: str, machine: dict[str, An
         row["executed"] = None if result.executed is None else _utc(result.executed)
         lessons.append(row)
     return {
-        "schema": SCHEMA, "version": SCHEMA_VERSION, "labkit": __version__, "profile": profile,
+        "schema": SCHEMA,
+        "version": SCHEMA_VERSION,
+        "labkit": __version__,
+        "profile": profile,
         "started": _utc(started),
         "status": "passed" if results and all(result.passed for result in results) else "failed",
-        "machine": machine, "lessons": lessons,
+        "machine": machine,
+        "lessons": lessons,
     }
 
 
@@ -112,16 +118,25 @@ def as_text(results: Sequence[LessonResult], profile: str) -> str:
     rows = [("lesson", "cells", "seconds", "peak memory", "checks", "data", "result")]
     for result in results:
         checks = result.checks_passed + result.checks_todo
-        rows.append((
-            f"{result.id} {result.title}", f"{result.cells}/{result.cells_total}", f"{result.seconds:.1f}",
-            "-" if result.peak_memory_bytes is None else f"{result.peak_memory_bytes / 2**20:.0f} MiB",
-            f"{result.checks_passed}/{checks}" if checks else "-",
-            "-" if result.stand_in is None else "stand-in" if result.stand_in else "real",
-            "passed" if result.passed else f"FAILED ({result.error.kind})" if result.error else "FAILED"))
+        rows.append(
+            (
+                f"{result.id} {result.title}",
+                f"{result.cells}/{result.cells_total}",
+                f"{result.seconds:.1f}",
+                "-" if result.peak_memory_bytes is None else f"{result.peak_memory_bytes / 2**20:.0f} MiB",
+                f"{result.checks_passed}/{checks}" if checks else "-",
+                "-" if result.stand_in is None else "stand-in" if result.stand_in else "real",
+                "passed" if result.passed else f"FAILED ({result.error.kind})" if result.error else "FAILED",
+            )
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:6], widths[1:6], strict=True)), row[6]]
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:6], widths[1:6], strict=True)),
+            row[6],
+        ]
         lines.append("  ".join(cells).rstrip())
     lines.insert(1, "-" * max(map(len, lines)))
     failed = [result for result in results if not result.passed]
@@ -131,19 +146,28 @@ def as_text(results: Sequence[LessonResult], profile: str) -> str:
             lines += [f"{result.id} {result.title}: {result.error.message if result.error else 'failed.'}", ""]
         lines.append(f"{len(failed)} of {len(results)} lessons failed ({profile} profile).")
     else:
-        lines.append(f"All {len(results)} lessons ran ({profile} profile, {sum(r.seconds for r in results):.0f} s)."
-                     if len(results) > 1 else f"The lesson ran ({profile} profile).")
+        lines.append(
+            f"All {len(results)} lessons ran ({profile} profile, {sum(r.seconds for r in results):.0f} s)."
+            if len(results) > 1
+            else f"The lesson ran ({profile} profile)."
+        )
     if any(result.checks_todo for result in results):
         lines.append("Checks that are not passed belong to exercises: they wait for the learner, and fail nothing.")
     if any(result.stand_in for result in results):
-        lines.append("Stand-in: the real data set was not there, something else took its place. Accuracies say nothing about the real one.")
-    written = [f"  {result.notebook}  {_utc(result.executed)}" for result in results if result.notebook and result.executed]
+        lines.append(
+            "Stand-in: the real data set was not there, something else took its place. Accuracies say nothing about the real one."
+        )
+    written = [
+        f"  {result.notebook}  {_utc(result.executed)}" for result in results if result.notebook and result.executed
+    ]
     if written:
         lines += ["", "Executed notebooks, and when each began:", *written]
     return "\n".join(lines)
 
 
-def write(folder: Path, results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime) -> None:
+def write(
+    folder: Path, results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime
+) -> None:
     """Writes report.json and report.txt into ``folder``.
 
     Raises:
@@ -159,12 +183,23 @@ def machine_facts(timeout_s: float = 120) -> dict[str, Any]:
 
     torch is asked in a process of its own, so that a build that crashes costs the report one line and not the run.
     """
-    facts: dict[str, Any] = {"system": platform.system(), "architecture": platform.machine(),
-                             "python": platform.python_version(), "torch": None}
+    facts: dict[str, Any] = {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "python": platform.python_version(),
+        "torch": None,
+    }
     try:
-        answer = subprocess.run([sys.executable, "-c", "from labkit.course import report; report.print_torch_facts()"],
-                                cwd=_ROOT, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False,
-                                encoding="utf-8", errors="replace")
+        answer = subprocess.run(
+            [sys.executable, "-c", "from labkit.course import report; report.print_torch_facts()"],
+            cwd=_ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
     except subprocess.TimeoutExpired:
         facts["torch_error"] = f"torch gave no answer within {timeout_s:.0f} s."
         return facts
@@ -185,11 +220,22 @@ def print_torch_facts() -> None:
     from labkit import devices
 
     build = "rocm" if torch.version.hip else "cuda" if torch.version.cuda else "cpu"
-    facts: dict[str, Any] = {"version": torch.__version__, "build": build, "hip": torch.version.hip, "cuda": torch.version.cuda,
-                             "threads": torch.get_num_threads(), "device": None, "product": None, "gfx": None, "memory_bytes": None}
+    facts: dict[str, Any] = {
+        "version": torch.__version__,
+        "build": build,
+        "hip": torch.version.hip,
+        "cuda": torch.version.cuda,
+        "threads": torch.get_num_threads(),
+        "device": None,
+        "product": None,
+        "gfx": None,
+        "memory_bytes": None,
+    }
     device = devices.device()
     facts["device"] = str(device)
     if device.type == "cuda":
         properties: Any = torch.cuda.get_device_properties(device)
-        facts.update(product=properties.name, memory_bytes=properties.total_memory, gfx=getattr(properties, "gcnArchName", None))
+        facts.update(
+            product=properties.name, memory_bytes=properties.total_memory, gfx=getattr(properties, "gcnArchName", None)
+        )
     print(json.dumps(facts))

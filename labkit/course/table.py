@@ -69,8 +69,10 @@ def load(path: Path | None = None) -> Course:
     try:
         raw = toml.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise LabkitError(f"The table of lessons is missing: {path} does not exist.",
-                          "run this from a complete clone of the repository.") from None
+        raise LabkitError(
+            f"The table of lessons is missing: {path} does not exist.",
+            "run this from a complete clone of the repository.",
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabkitError(f"The table of lessons, {path.name}, cannot be read: {error}.", _REPAIR) from None
     except toml.TOMLDecodeError as error:
@@ -102,8 +104,11 @@ def find(text: str, course: Course | None = None) -> Lesson:
     for lesson in course.lessons:
         if asked in (lesson.label, lesson.name) or (asked.isdigit() and int(asked) == int(lesson.id)):
             return lesson
-    fits = [lesson for lesson in course.lessons
-            if asked and not asked.isdigit() and (asked in lesson.label or asked in lesson.title.lower())]
+    fits = [
+        lesson
+        for lesson in course.lessons
+        if asked and not asked.isdigit() and (asked in lesson.label or asked in lesson.title.lower())
+    ]
     if len(fits) == 1:
         return fits[0]
     names = ", ".join(lesson.label for lesson in fits or course.lessons)
@@ -130,8 +135,11 @@ def as_text(course: Course) -> str:
         lines.append(f"  {lesson.id}  {lesson.title:<{width}}  {lesson.level:<{level}}  {lesson.minutes:>3} min{needs}")
         lines.append(f"      {lesson.summary}")
     total = sum(lesson.minutes for lesson in course.lessons)
-    lines += ["", f"  {len(course.lessons)} lessons, about {total / 60:.1f} hours with reading and exercises.",
-              "  'python3 -m labkit start' opens them, 'python3 -m labkit run 01' executes one without a browser."]
+    lines += [
+        "",
+        f"  {len(course.lessons)} lessons, about {total / 60:.1f} hours with reading and exercises.",
+        "  'python3 -m labkit start' opens them, 'python3 -m labkit run 01' executes one without a browser.",
+    ]
     return "\n".join(lines)
 
 
@@ -142,15 +150,25 @@ def _toml_reader() -> Any:
             return import_module(name)
         except ImportError:
             continue
-    raise LabkitError("The table of lessons is a TOML file, and this Python 3.10 has no reader for it.",
-                      "run 'python3 -m labkit setup' once, or use Python 3.11 or later.")
+    raise LabkitError(
+        "The table of lessons is a TOML file, and this Python 3.10 has no reader for it.",
+        "run 'python3 -m labkit setup' once, or use Python 3.11 or later.",
+    )
 
 
 def _lesson(row: Any, folder: Path) -> Lesson:
     if not isinstance(row, dict):
         raise LabkitError("A [[lesson]] of the table is not a table itself.", _REPAIR)
     name = str(row.get("id", row.get("name", "?")))
-    kinds: dict[str, type] = {"id": str, "name": str, "title": str, "minutes": int, "level": str, "needs": list, "summary": str}
+    kinds: dict[str, type] = {
+        "id": str,
+        "name": str,
+        "title": str,
+        "minutes": int,
+        "level": str,
+        "needs": list,
+        "summary": str,
+    }
     for key, kind in kinds.items():
         if not isinstance(row.get(key), kind) or isinstance(row.get(key), bool):
             what = "lacks" if key not in row else "has a wrong kind of value for"
@@ -159,17 +177,36 @@ def _lesson(row: Any, folder: Path) -> Lesson:
     if unknown:
         raise LabkitError(f"Lesson {name} of the table has an unknown key: {', '.join(unknown)}.", _REPAIR)
     if not re.fullmatch(r"\d\d", row["id"]) or not re.fullmatch(r"[a-z0-9_]+", row["name"]):
-        raise LabkitError(f"Lesson {name}: 'id' must be two digits, and 'name' lower-case letters, digits and '_'.", _REPAIR)
+        raise LabkitError(
+            f"Lesson {name}: 'id' must be two digits, and 'name' lower-case letters, digits and '_'.", _REPAIR
+        )
     if row["minutes"] <= 0:
         raise LabkitError(f"Lesson {name}: 'minutes' must be above 0.", _REPAIR)
     full, limits = row.get("full", {}), row.get("limits", {})
     if not isinstance(full, dict) or any(isinstance(value, (list, dict)) for value in full.values()):
         raise LabkitError(f"Lesson {name}: [lesson.full] must hold plain numbers, words and true or false.", _REPAIR)
     if not isinstance(limits, dict) or any(
-            profile not in ("quick", "full") or not isinstance(values, dict) or set(values) - set(_LIMITS)
-            or any(isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0 for value in values.values())
-            for profile, values in limits.items()):
-        raise LabkitError(f"Lesson {name}: [lesson.limits] must hold quick or full, each with {' or '.join(_LIMITS)} above 0.", _REPAIR)
-    return Lesson(id=row["id"], name=row["name"], title=row["title"], minutes=row["minutes"], level=row["level"],
-                  needs=tuple(map(str, row["needs"])), summary=row["summary"],
-                  path=folder / f"{row['id']}_{row['name']}.ipynb", full=dict(full), limits=dict(limits))
+        profile not in ("quick", "full")
+        or not isinstance(values, dict)
+        or set(values) - set(_LIMITS)
+        or any(
+            isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0 for value in values.values()
+        )
+        for profile, values in limits.items()
+    ):
+        raise LabkitError(
+            f"Lesson {name}: [lesson.limits] must hold quick or full, each with {' or '.join(_LIMITS)} above 0.",
+            _REPAIR,
+        )
+    return Lesson(
+        id=row["id"],
+        name=row["name"],
+        title=row["title"],
+        minutes=row["minutes"],
+        level=row["level"],
+        needs=tuple(map(str, row["needs"])),
+        summary=row["summary"],
+        path=folder / f"{row['id']}_{row['name']}.ipynb",
+        full=dict(full),
+        limits=dict(limits),
+    )

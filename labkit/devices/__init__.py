@@ -28,8 +28,24 @@ if TYPE_CHECKING:
 
     from labkit.machine.facts import Machine
 
-__all__ = ["Card", "Choice", "Dtype", "KernelResult", "Row", "SmokeTest", "best_device", "build_of", "card", "choose",
-           "describe", "device", "dtypes", "has_kernels", "smoke_test", "snapshot"]
+__all__ = [
+    "Card",
+    "Choice",
+    "Dtype",
+    "KernelResult",
+    "Row",
+    "SmokeTest",
+    "best_device",
+    "build_of",
+    "card",
+    "choose",
+    "describe",
+    "device",
+    "dtypes",
+    "has_kernels",
+    "smoke_test",
+    "snapshot",
+]
 
 
 def _import_torch() -> Any:
@@ -77,8 +93,11 @@ def device() -> torch.device:
         if error:
             cause, remedy = _symptoms.explain(error, _facts_here(), choice.device)
             why = cause or " ".join(error.split())[:160]
-            choice = Choice("cpu", f"The first kernel on {_facts.gpu_facts(_facts_here(), choice.device).get('name')} failed ({why}), "
-                                   f"so labkit uses the CPU.{f' What to do: {remedy}.' if remedy else ''}")
+            choice = Choice(
+                "cpu",
+                f"The first kernel on {_facts.gpu_facts(_facts_here(), choice.device).get('name')} failed ({why}), "
+                f"so labkit uses the CPU.{f' What to do: {remedy}.' if remedy else ''}",
+            )
     if choice.sentence and choice.sentence not in _told:
         _told.add(choice.sentence)
         print(choice.sentence)
@@ -126,7 +145,11 @@ def snapshot(*, smoke: bool = True) -> dict[str, Any]:
         return _snapshot_here(torch=True)
     on_gpu = bool(test.device and test.device.startswith("cuda"))
     result = test.problem or ("ok" if test.passed and on_gpu else None)
-    return {**_snapshot_here(torch=False), "torch": {**said, "kernel_result": result}, "packages": test.facts.get("packages")}
+    return {
+        **_snapshot_here(torch=False),
+        "torch": {**said, "kernel_result": result},
+        "packages": test.facts.get("packages"),
+    }
 
 
 @lru_cache(maxsize=2)

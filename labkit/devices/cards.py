@@ -62,11 +62,18 @@ class Card:
         lines = [self.title, "-" * len(self.title)]
         for row in self.rows:
             lead = f"{_SIGN[row.state]} {row.label:<{width}}  "
-            lines += textwrap.wrap(row.value, 100, initial_indent=lead, subsequent_indent=" " * len(lead),
-                                   break_long_words=False, break_on_hyphens=False) or [lead.rstrip()]
+            lines += textwrap.wrap(
+                row.value,
+                100,
+                initial_indent=lead,
+                subsequent_indent=" " * len(lead),
+                break_long_words=False,
+                break_on_hyphens=False,
+            ) or [lead.rstrip()]
         for text in self.advice:
-            lines += textwrap.wrap(text, 100, initial_indent="→ ", subsequent_indent="  ", break_long_words=False,
-                                   break_on_hyphens=False)
+            lines += textwrap.wrap(
+                text, 100, initial_indent="→ ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
         return "\n".join(line.rstrip() for line in lines)
 
     def __repr__(self) -> str:
@@ -78,18 +85,29 @@ class Card:
             f"<tr style='background:transparent'>"
             f"<td style='{left};color:{_COLOUR[row.state]};font-weight:bold'>{_SIGN[row.state].strip()}</td>"
             f"<th scope='row' style='{left};font-weight:600;white-space:nowrap'>{escape(row.label)}</th>"
-            f"<td style='{left}'>{escape(row.value)}</td></tr>" for row in self.rows)
+            f"<td style='{left}'>{escape(row.value)}</td></tr>"
+            for row in self.rows
+        )
         advice = "".join(f"<li>{escape(text)}</li>" for text in self.advice)
         # Colours and backgrounds come from the page, so that the card reads on a light and on a dark theme.
-        return (f"<div style='border:1px {'dashed' if self.simulated else 'solid'} #999;border-radius:6px;"
-                "padding:8px 14px;max-width:60em;color:inherit;background:transparent'>"
-                f"<div style='font-weight:bold;margin-bottom:4px'>{escape(self.title)}</div>"
-                f"<table style='border-collapse:collapse;margin:0;color:inherit;background:transparent'>{rows}</table>"
-                + (f"<div style='margin-top:6px'><ul style='margin:2px 0'>{advice}</ul></div>" if advice else "") + "</div>")
+        return (
+            f"<div style='border:1px {'dashed' if self.simulated else 'solid'} #999;border-radius:6px;"
+            "padding:8px 14px;max-width:60em;color:inherit;background:transparent'>"
+            f"<div style='font-weight:bold;margin-bottom:4px'>{escape(self.title)}</div>"
+            f"<table style='border-collapse:collapse;margin:0;color:inherit;background:transparent'>{rows}</table>"
+            + (f"<div style='margin-top:6px'><ul style='margin:2px 0'>{advice}</ul></div>" if advice else "")
+            + "</div>"
+        )
 
 
-def card(facts: Mapping[str, Any], *, smoke: SmokeTest | None = None, machine: Machine | None = None, override: str = "",
-         simulated: str = "") -> Card:
+def card(
+    facts: Mapping[str, Any],
+    *,
+    smoke: SmokeTest | None = None,
+    machine: Machine | None = None,
+    override: str = "",
+    simulated: str = "",
+) -> Card:
     """Builds a card from facts: a pure function, the same for this machine, a recorded and a simulated one.
 
     ``facts`` as from ``labkit.devices.facts.torch_facts`` (empty: torch did not start, and ``smoke.problem`` says why).
@@ -108,8 +126,13 @@ def card(facts: Mapping[str, Any], *, smoke: SmokeTest | None = None, machine: M
         for found, count in Counter(machine.gpus).items():
             times = f"{count} × " if count > 1 else ""
             target = _target_text(found.gfx, products=not _is_product(found.name))
-            rows.append(Row("AMD GPU", f"{times}{found.name or 'name not known'} · {target} · "
-                                       f"{_kind_text(found.integrated)} (seen in {_SEEN_IN.get(found.found_by, found.found_by)})"))
+            rows.append(
+                Row(
+                    "AMD GPU",
+                    f"{times}{found.name or 'name not known'} · {target} · "
+                    f"{_kind_text(found.integrated)} (seen in {_SEEN_IN.get(found.found_by, found.found_by)})",
+                )
+            )
         if not machine.gpus:
             rows.append(Row("AMD GPU", "the system shows none"))
     if not facts:
@@ -152,8 +175,17 @@ def card(facts: Mapping[str, Any], *, smoke: SmokeTest | None = None, machine: M
     elif choice.sentence:
         advice.append(choice.sentence)
     advice += _advice(facts, machine, build, gpu)
-    return Card(title, choice.device, build, target_of(gpu), tuple(rows), tuple(dict.fromkeys(advice)), native,
-                smoke, bool(simulated))
+    return Card(
+        title,
+        choice.device,
+        build,
+        target_of(gpu),
+        tuple(rows),
+        tuple(dict.fromkeys(advice)),
+        native,
+        smoke,
+        bool(simulated),
+    )
 
 
 def _system_text(machine: Machine, simulated: str) -> str:
@@ -176,7 +208,11 @@ def _target_text(gfx: str | None, *, products: bool = False) -> str:
     return f"{gfx} ({row.architecture}{sold})"
 
 
-_SEEN_IN = {"kfd": "the driver's own list", "pci": "the list of PCI devices", "Windows display adapters": "Windows' display adapters"}
+_SEEN_IN = {
+    "kfd": "the driver's own list",
+    "pci": "the list of PCI devices",
+    "Windows display adapters": "Windows' display adapters",
+}
 
 
 def _is_product(name: str | None) -> bool:
@@ -203,8 +239,11 @@ def _gpu_text(gpu: Mapping[str, Any]) -> str:
 def _cpu_text(facts: Mapping[str, Any]) -> str:
     cpu = facts.get("cpu") or {}
     threads = facts.get("threads")
-    parts = [cpu.get("name") or "name not known", f"torch uses {cpu['capability']}" if cpu.get("capability") else "",
-             f"{threads} thread{'s' if threads != 1 else ''}" if threads else ""]
+    parts = [
+        cpu.get("name") or "name not known",
+        f"torch uses {cpu['capability']}" if cpu.get("capability") else "",
+        f"{threads} thread{'s' if threads != 1 else ''}" if threads else "",
+    ]
     return " · ".join(part for part in parts if part)
 
 
@@ -212,7 +251,9 @@ def _kernels_row(facts: Mapping[str, Any], gpu: Mapping[str, Any]) -> Row:
     target, listed = target_of(gpu) or "this GPU", has_kernels(gpu, facts.get("arch_list") or [])
     names = " ".join(facts.get("arch_list") or [])
     if listed is None:
-        return Row("kernels", f"this torch does not say which targets it has kernels for ({target} is needed)", "unknown")
+        return Row(
+            "kernels", f"this torch does not say which targets it has kernels for ({target} is needed)", "unknown"
+        )
     if listed:
         return Row("kernels", f"this torch lists {target}", "good")
     return Row("kernels", f"this torch has none for {target}; it has: {names}", "bad")
@@ -227,19 +268,36 @@ def _no_gpu_row(facts: Mapping[str, Any], machine: Machine | None, about: str) -
     if build == "cpu":
         return Row("GPU in torch", "none: a CPU build drives no GPU")
     vendor = {"rocm": "AMD", "cuda": "NVIDIA"}[build]
-    return Row("GPU in torch", f"none: is_available() is False, torch sees no {vendor} GPU that it may use",
-               "bad" if present or (build == "cuda" and machine is not None and machine.nvidia) else "plain")
+    return Row(
+        "GPU in torch",
+        f"none: is_available() is False, torch sees no {vendor} GPU that it may use",
+        "bad" if present or (build == "cuda" and machine is not None and machine.nvidia) else "plain",
+    )
 
 
 def _dtype_rows(facts: Mapping[str, Any], native: Sequence[Dtype], gpu: Mapping[str, Any]) -> list[Row]:
-    groups = {status: [dtype.name for dtype in native if dtype.status == status]
-              for status in ("native", "emulated", "none", "unknown")}
-    words = {"native": "native", "emulated": "emulated (works, saves no time)", "none": "not there", "unknown": "not known"}
-    rows = [Row("dtypes", " · ".join(f"{words[status]}: {', '.join(names)}" for status, names in groups.items() if names))]
+    groups = {
+        status: [dtype.name for dtype in native if dtype.status == status]
+        for status in ("native", "emulated", "none", "unknown")
+    }
+    words = {
+        "native": "native",
+        "emulated": "emulated (works, saves no time)",
+        "none": "not there",
+        "unknown": "not known",
+    }
+    rows = [
+        Row("dtypes", " · ".join(f"{words[status]}: {', '.join(names)}" for status, names in groups.items() if names))
+    ]
     bf16 = next((dtype for dtype in native if dtype.name == "bfloat16"), None)
     if bf16 and gpu and facts.get("hip") and facts.get("bf16_claim") and bf16.status not in ("native", "unknown"):
-        rows.append(Row("bfloat16", "torch.cuda.is_bf16_supported() says True, as it always does on ROCm. "
-                                    f"{bf16.reason}", "unknown"))
+        rows.append(
+            Row(
+                "bfloat16",
+                f"torch.cuda.is_bf16_supported() says True, as it always does on ROCm. {bf16.reason}",
+                "unknown",
+            )
+        )
     return rows
 
 
@@ -250,7 +308,11 @@ def _smoke_row(smoke: SmokeTest | None, simulated: str) -> Row:
         return Row("smoke test", "not run", "unknown")
     if smoke.problem:  # the whole sentence is part of the advice below the rows
         right = sum(result.status == "ok" for result in smoke.results)
-        return Row("smoke test", f"FAILED: {right} of {len(OPS) * len(DTYPES)} kernels were right on '{smoke.device or 'cpu'}'", "bad")
+        return Row(
+            "smoke test",
+            f"FAILED: {right} of {len(OPS) * len(DTYPES)} kernels were right on '{smoke.device or 'cpu'}'",
+            "bad",
+        )
     left_out = [f"{result.op} {result.dtype}" for result in smoke.results if result.status == "unsupported"]
     more = f" (not offered here: {', '.join(left_out)})" if left_out else ""
     return Row("smoke test", smoke.verdict + more, "good" if smoke.passed else "bad")
@@ -271,14 +333,20 @@ def _advice(facts: Mapping[str, Any], machine: Machine | None, build: str, gpu: 
     env = facts.get("env") or {}
     present = machine is not None and bool(machine.gpus)
     if not gpu and present and build != "rocm":
-        found.append(f"The system shows an AMD GPU, but this torch is a {build.upper()} build. "
-                     f"What to do: '{SETUP}' chooses the build for it.")
+        found.append(
+            f"The system shows an AMD GPU, but this torch is a {build.upper()} build. "
+            f"What to do: '{SETUP}' chooses the build for it."
+        )
     if not gpu and present and build == "rocm":
-        found.append("The system shows an AMD GPU and torch is a ROCm build, yet torch may not use the GPU. "
-                     "What to do: look at the checks for /dev/kfd and groups in lesson 00.")
+        found.append(
+            "The system shows an AMD GPU and torch is a ROCm build, yet torch may not use the GPU. "
+            "What to do: look at the checks for /dev/kfd and groups in lesson 00."
+        )
     if "HSA_OVERRIDE_GFX_VERSION" in env:
-        found.append(f"HSA_OVERRIDE_GFX_VERSION={env['HSA_OVERRIDE_GFX_VERSION']} is set: it makes the GPU claim another "
-                     "target, so the target above may not be the true one. What to do: unset it.")
+        found.append(
+            f"HSA_OVERRIDE_GFX_VERSION={env['HSA_OVERRIDE_GFX_VERSION']} is set: it makes the GPU claim another "
+            "target, so the target above may not be the true one. What to do: unset it."
+        )
     if facts.get("mps") and not gpu:
         found.append("There is an Apple GPU. The lessons run on the CPU; LABKIT_DEVICE=mps tries the GPU, untested.")
     return found

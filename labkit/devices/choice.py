@@ -37,36 +37,48 @@ def choose(facts: Mapping[str, Any], override: str = "", smoke: SmokeTest | None
     gpu = gpu_facts(facts, best)
     name, target = gpu.get("name") or "the GPU", target_of(gpu)
     if has_kernels(gpu, facts.get("arch_list") or []) is False:
-        return Choice("cpu", f"{name} ({target}) is visible, but this torch has no kernels for {target}, so labkit uses "
-                             f"the CPU. What to do: '{SETUP}' chooses a torch that has them.")
+        return Choice(
+            "cpu",
+            f"{name} ({target}) is visible, but this torch has no kernels for {target}, so labkit uses "
+            f"the CPU. What to do: '{SETUP}' chooses a torch that has them.",
+        )
     if smoke is not None and smoke.device == best and not smoke.usable:
-        return Choice("cpu", f"{name} ({best}) failed the smoke test, so labkit uses the CPU. "
-                             "labkit.describe() says what to do.")
+        return Choice(
+            "cpu", f"{name} ({best}) failed the smoke test, so labkit uses the CPU. labkit.describe() says what to do."
+        )
     return Choice(best)
 
 
 def _obey(wanted: str, facts: Mapping[str, Any]) -> str:
     kind, _, number = wanted.partition(":")
     if kind in ("hip", "rocm", "gpu", "amd", "radeon"):
-        raise LabkitError(f"LABKIT_DEVICE={wanted}: PyTorch has no usable device of that name. "
-                          "It calls AMD GPUs 'cuda', just like NVIDIA GPUs.",
-                          "set LABKIT_DEVICE=cuda (or cuda:1 for the second GPU), or leave it unset")
+        raise LabkitError(
+            f"LABKIT_DEVICE={wanted}: PyTorch has no usable device of that name. "
+            "It calls AMD GPUs 'cuda', just like NVIDIA GPUs.",
+            "set LABKIT_DEVICE=cuda (or cuda:1 for the second GPU), or leave it unset",
+        )
     if kind not in ("cpu", "cuda", "mps") or (number and not number.isdigit()) or (number and kind != "cuda"):
-        raise LabkitError(f"LABKIT_DEVICE={wanted} is not a device that labkit knows.",
-                          "use cpu, cuda, cuda:1 or mps, or leave it unset")
+        raise LabkitError(
+            f"LABKIT_DEVICE={wanted} is not a device that labkit knows.",
+            "use cpu, cuda, cuda:1 or mps, or leave it unset",
+        )
     if kind == "mps" and not facts.get("mps"):
-        raise LabkitError("LABKIT_DEVICE=mps, but this torch sees no Apple GPU.",
-                          "leave LABKIT_DEVICE unset, or set it to cpu")
+        raise LabkitError(
+            "LABKIT_DEVICE=mps, but this torch sees no Apple GPU.", "leave LABKIT_DEVICE unset, or set it to cpu"
+        )
     if kind != "cuda":
         return kind
     count = len(facts.get("devices") or [])
     if not count:
-        raise LabkitError(f"LABKIT_DEVICE={wanted}, but this torch ({build_text(facts)}) sees no GPU.",
-                          "leave LABKIT_DEVICE unset to use the CPU; labkit.describe() says what this machine has")
+        raise LabkitError(
+            f"LABKIT_DEVICE={wanted}, but this torch ({build_text(facts)}) sees no GPU.",
+            "leave LABKIT_DEVICE unset to use the CPU; labkit.describe() says what this machine has",
+        )
     if not number:
         return best_device(facts)
     if int(number) >= count:
-        raise LabkitError(f"LABKIT_DEVICE={wanted}, but torch sees only {count} GPU{'s' if count > 1 else ''} and counts "
-                          "from 0.",
-                          f"set it to cuda:0{f' ... cuda:{count - 1}' if count > 1 else ''}, or leave it unset")
+        raise LabkitError(
+            f"LABKIT_DEVICE={wanted}, but torch sees only {count} GPU{'s' if count > 1 else ''} and counts from 0.",
+            f"set it to cuda:0{f' ... cuda:{count - 1}' if count > 1 else ''}, or leave it unset",
+        )
     return f"cuda:{int(number)}"

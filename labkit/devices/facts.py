@@ -13,8 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_VARIABLES = ("HSA_OVERRIDE_GFX_VERSION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
-              "LABKIT_DEVICE", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+_VARIABLES = (
+    "HSA_OVERRIDE_GFX_VERSION",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "CUDA_VISIBLE_DEVICES",
+    "LABKIT_DEVICE",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_HIP_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+)
 
 
 def torch_facts(torch: Any) -> dict[str, Any]:
@@ -38,8 +46,10 @@ def torch_facts(torch: Any) -> dict[str, Any]:
     devices = []
     for index in range(count):
         device = ask(f"properties of cuda:{index}", functools.partial(_device_facts, torch, index))
-        devices.append(device or {"index": index, "name": None, "gfx": None, "capability": None,
-                                  "memory_bytes": None, "integrated": None})
+        devices.append(
+            device
+            or {"index": index, "name": None, "gfx": None, "capability": None, "memory_bytes": None, "integrated": None}
+        )
     return {
         "version": str(torch.__version__),
         "hip": getattr(torch.version, "hip", None),
@@ -173,8 +183,11 @@ def build_of(facts: Mapping[str, Any]) -> str:
 
 def build_text(facts: Mapping[str, Any]) -> str:
     """The build in words, with its version of HIP or CUDA."""
-    return {"rocm": f"ROCm build, HIP {facts.get('hip')}", "cuda": f"CUDA build, CUDA {facts.get('cuda')}",
-            "cpu": "CPU build" + (" with Apple's Metal" if facts.get("mps") else "")}[build_of(facts)]
+    return {
+        "rocm": f"ROCm build, HIP {facts.get('hip')}",
+        "cuda": f"CUDA build, CUDA {facts.get('cuda')}",
+        "cpu": "CPU build" + (" with Apple's Metal" if facts.get("mps") else ""),
+    }[build_of(facts)]
 
 
 def gpu_facts(facts: Mapping[str, Any], device: str) -> Mapping[str, Any]:

@@ -14,8 +14,8 @@ DTYPES = ("float32", "float16", "bfloat16")
 TOLERANCE = {"float32": 1e-4, "float16": 2e-3, "bfloat16": 1.6e-2}
 TOLERANCE_REASON = {
     "float32": "24 significant bits: each number of the convolution is a sum of 72 products (8 channels x 3 x 3), which in "
-               "any order stays within 72 x 2^-24 = 4e-6; the rest is room for fast algorithms, and a wrong kernel is off "
-               "by far more",
+    "any order stays within 72 x 2^-24 = 4e-6; the rest is room for fast algorithms, and a wrong kernel is off "
+    "by far more",
     "float16": "11 significant bits: one rounding of the result is 2^-11 = 5e-4; four of them allow partial sums kept in float16",
     "bfloat16": "8 significant bits: one rounding of the result is 2^-8 = 4e-3; four of them allow partial sums kept in bfloat16",
     "copy": "a copy must be equal bit for bit",
@@ -61,16 +61,23 @@ def kernels(torch: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-def check_kernel(torch: Any, device: str, op: str, dtype: str,
-                 kernel: Callable[..., Any] | None = None) -> dict[str, Any]:
+def check_kernel(
+    torch: Any, device: str, op: str, dtype: str, kernel: Callable[..., Any] | None = None
+) -> dict[str, Any]:
     """Runs one operation once on ``device`` and compares it with float64 on the CPU.
 
     Returns a mapping with op, dtype, status ('ok', 'wrong', 'unsupported' or 'error'), error (share of the scale, see
     ``TOLERANCE``; for copy the share of elements that differ), tolerance and text. ``kernel`` replaces the operation
     (tests put a wrong one there).
     """
-    outcome: dict[str, Any] = {"op": op, "dtype": dtype, "status": "ok", "error": None,
-                               "tolerance": 0.0 if op == "copy" else TOLERANCE[dtype], "text": ""}
+    outcome: dict[str, Any] = {
+        "op": op,
+        "dtype": dtype,
+        "status": "ok",
+        "error": None,
+        "tolerance": 0.0 if op == "copy" else TOLERANCE[dtype],
+        "text": "",
+    }
     try:
         given = case(torch, op, dtype)
         result = (kernel or kernels(torch)[op])(*(tensor.to(device) for tensor in given.inputs))
@@ -78,8 +85,11 @@ def check_kernel(torch: Any, device: str, op: str, dtype: str,
     except (RuntimeError, NotImplementedError, TypeError) as error:
         text = str(error).strip()
         unsupported = isinstance(error, (NotImplementedError, TypeError)) or "not implemented for" in text
-        return {**outcome, "status": "unsupported" if unsupported else "error",
-                "text": f"{type(error).__name__}: {text}"}
+        return {
+            **outcome,
+            "status": "unsupported" if unsupported else "error",
+            "text": f"{type(error).__name__}: {text}",
+        }
     difference = (result - given.reference).abs()
     if given.scale is None:
         share = float((result != given.reference).double().mean())
@@ -90,6 +100,9 @@ def check_kernel(torch: Any, device: str, op: str, dtype: str,
     outcome["error"] = share
     if not share <= outcome["tolerance"]:
         outcome["status"] = "wrong"
-        outcome["text"] = (f"{share:.0%} of the elements differ" if given.scale is None
-                           else f"off by {share:.1g} of the scale, allowed {outcome['tolerance']:g}")
+        outcome["text"] = (
+            f"{share:.0%} of the elements differ"
+            if given.scale is None
+            else f"off by {share:.1g} of the scale, allowed {outcome['tolerance']:g}"
+        )
     return outcome

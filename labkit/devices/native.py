@@ -29,8 +29,10 @@ def dtypes(facts: Mapping[str, Any], device: str) -> tuple[Dtype, ...]:
             return _nvidia_dtypes(tuple(gpu["capability"]))
     if device == "cpu":
         return _cpu_dtypes((facts.get("cpu") or {}).get("flags") or {})
-    return tuple(Dtype(name, "unknown", f"labkit knows nothing of '{device}'")
-                 for name in ("float32", "tf32", "float16", "bfloat16", "fp8"))
+    return tuple(
+        Dtype(name, "unknown", f"labkit knows nothing of '{device}'")
+        for name in ("float32", "tf32", "float16", "bfloat16", "fp8")
+    )
 
 
 def _amd_dtypes(gfx: str) -> tuple[Dtype, ...]:
@@ -44,9 +46,13 @@ def _nvidia_dtypes(capability: tuple[int, ...]) -> tuple[Dtype, ...]:
     first = {"float32": (1, 0), "tf32": (8, 0), "float16": (5, 3), "bfloat16": (8, 0), "fp8": (8, 9)}
     text = ".".join(map(str, capability))
     return tuple(
-        Dtype(name, "native" if capability >= since else "none" if name in ("tf32", "fp8") else "emulated",
-              f"compute capability {text}; native from {since[0]}.{since[1]}")
-        for name, since in first.items())
+        Dtype(
+            name,
+            "native" if capability >= since else "none" if name in ("tf32", "fp8") else "emulated",
+            f"compute capability {text}; native from {since[0]}.{since[1]}",
+        )
+        for name, since in first.items()
+    )
 
 
 def _cpu_dtypes(flags: Mapping[str, bool]) -> tuple[Dtype, ...]:
@@ -55,7 +61,10 @@ def _cpu_dtypes(flags: Mapping[str, bool]) -> tuple[Dtype, ...]:
         if present:
             return "native", f"this processor has {' and '.join(present)}"
         if any(name in flags for name in names):
-            return "emulated", f"this processor has neither {' nor '.join(name for name in names if name in flags)}: slow"
+            return (
+                "emulated",
+                f"this processor has neither {' nor '.join(name for name in names if name in flags)}: slow",
+            )
         return "unknown", "the processor's flags could not be read"
 
     return (

@@ -31,9 +31,19 @@ def torch_on(machine: Machine, wheel: str, env: Mapping[str, str] | None = None)
     if wheel not in WHEELS:
         raise LabkitError(f"There is no simulated wheel '{wheel}'.", f"use one of {', '.join(WHEELS)}")
     facts: dict[str, Any] = {
-        "version": f"{wheels.TESTED_TORCH}+simulated", "hip": None, "cuda": None, "available": False, "device_count": 0,
-        "devices": [], "arch_list": [], "bf16_claim": False, "mps": machine.apple,
-        "cpu": {"name": None, "capability": None, "flags": {}}, "threads": None, "env": dict(env or {}), "errors": {},
+        "version": f"{wheels.TESTED_TORCH}+simulated",
+        "hip": None,
+        "cuda": None,
+        "available": False,
+        "device_count": 0,
+        "devices": [],
+        "arch_list": [],
+        "bf16_claim": False,
+        "mps": machine.apple,
+        "cpu": {"name": None, "capability": None, "flags": {}},
+        "threads": None,
+        "env": dict(env or {}),
+        "errors": {},
     }
     if wheel == "cuda":
         facts.update(cuda="simulated", arch_list=["sm_80", "sm_90", "sm_100"])
@@ -44,10 +54,25 @@ def torch_on(machine: Machine, wheel: str, env: Mapping[str, str] | None = None)
         carried = [row.gfx for row in TARGETS.values() if row.amd_extra]
     else:
         carried = [row.gfx for row in TARGETS.values() if wheel in row.pytorch_indexes]
-    devices = [{"index": index, "name": gpu.name, "gfx": gpu.gfx, "capability": None, "memory_bytes": None,
-                "integrated": gpu.integrated} for index, gpu in enumerate(machine.gpus)]
-    facts.update(hip="simulated", available=bool(devices), device_count=len(devices), devices=devices, arch_list=carried,
-                 bf16_claim=True)
+    devices = [
+        {
+            "index": index,
+            "name": gpu.name,
+            "gfx": gpu.gfx,
+            "capability": None,
+            "memory_bytes": None,
+            "integrated": gpu.integrated,
+        }
+        for index, gpu in enumerate(machine.gpus)
+    ]
+    facts.update(
+        hip="simulated",
+        available=bool(devices),
+        device_count=len(devices),
+        devices=devices,
+        arch_list=carried,
+        bf16_claim=True,
+    )
     return facts
 
 
@@ -60,11 +85,27 @@ def torch_of(snapshot: Mapping[str, Any]) -> dict[str, Any]:
     facts = torch_on(machine, "cpu", env=snapshot.get("environment") or {})
     known = {gpu.gfx: gpu for gpu in machine.gpus}
     targets = [str(name).split(":")[0] for name in said.get("gcn_arch_names") or []]
-    devices = [{"index": index, "name": "Simulated GPU", "gfx": gfx, "capability": None, "memory_bytes": None,
-                "integrated": known[gfx].integrated if gfx in known else None} for index, gfx in enumerate(targets)]
-    facts.update(version=said["version"], hip=said.get("hip"), cuda=said.get("cuda"), available=bool(said.get("cuda_available")),
-                 device_count=len(devices), devices=devices, arch_list=list(said.get("arch_list") or []),
-                 bf16_claim=bool(said.get("hip")))
+    devices = [
+        {
+            "index": index,
+            "name": "Simulated GPU",
+            "gfx": gfx,
+            "capability": None,
+            "memory_bytes": None,
+            "integrated": known[gfx].integrated if gfx in known else None,
+        }
+        for index, gfx in enumerate(targets)
+    ]
+    facts.update(
+        version=said["version"],
+        hip=said.get("hip"),
+        cuda=said.get("cuda"),
+        available=bool(said.get("cuda_available")),
+        device_count=len(devices),
+        devices=devices,
+        arch_list=list(said.get("arch_list") or []),
+        bf16_claim=bool(said.get("hip")),
+    )
     return facts
 
 

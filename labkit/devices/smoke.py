@@ -89,8 +89,10 @@ class SmokeTest:
         cell = "<td style='text-align:left'>{}</td>"
         rows = "".join(
             f"<tr><th style='text-align:left'>{op}</th>"
-            + "".join(cell.format(escape(_cell(self._result(op, dtype)))) for dtype in DTYPES) + "</tr>"
-            for op in OPS)
+            + "".join(cell.format(escape(_cell(self._result(op, dtype)))) for dtype in DTYPES)
+            + "</tr>"
+            for op in OPS
+        )
         table = f"<table><tr><th></th>{head}</tr>{rows}</table>" if self.results else ""
         remedy = f"<br><b>What to do:</b> {escape(self.remedy)}" if self.remedy else ""
         title = f"Smoke test on <code>{escape(self.device)}</code>" if self.device else "Smoke test"
@@ -127,12 +129,22 @@ def run(device: str = "auto", timeout_s: float = 120.0, command: Sequence[str] |
     # such a process would hang as well.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
-                                     cwd=ROOT, start_new_session=os.name == "posix",
-                                     creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0))
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                cwd=ROOT,
+                start_new_session=os.name == "posix",
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
         except OSError as error:
-            return SmokeTest(None, problem=f"The smoke test could not be started ({error})",
-                             remedy="check that there is free memory and that the environment's Python still exists")
+            return SmokeTest(
+                None,
+                problem=f"The smoke test could not be started ({error})",
+                remedy="check that there is free memory and that the environment's Python still exists",
+            )
         try:
             status: int | None = child.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -158,8 +170,9 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait(5)
 
 
-def read(printed: str, complained: str, status: int | None, *, seconds: float = 0.0,
-         timeout_s: float = 120.0) -> SmokeTest:
+def read(
+    printed: str, complained: str, status: int | None, *, seconds: float = 0.0, timeout_s: float = 120.0
+) -> SmokeTest:
     """Turns what a child printed and how it ended (exit status; None: it was stopped after ``timeout_s``) into a
     :class:`SmokeTest`. A pure function."""
     facts: Mapping[str, Any] = {}
@@ -170,7 +183,7 @@ def read(printed: str, complained: str, status: int | None, *, seconds: float = 
         if not line.startswith(MARK):
             continue
         try:
-            message = json.loads(line[len(MARK):])
+            message = json.loads(line[len(MARK) :])
         except ValueError:
             continue
         facts = message.get("facts", facts)
@@ -190,8 +203,15 @@ def read(printed: str, complained: str, status: int | None, *, seconds: float = 
         problem, remedy = explain_import(import_error["type"], import_error["text"])
         return finish(problem, remedy, f"{import_error['type']}: {import_error['text']}")
     if status != 0 or not done:
-        doing = (f"while it ran {step}" if step and " in " in step else f"at the step '{step}'" if step
-                 else "after the last kernel, while it was ending" if done else "before it could say anything")
+        doing = (
+            f"while it ran {step}"
+            if step and " in " in step
+            else f"at the step '{step}'"
+            if step
+            else "after the last kernel, while it was ending"
+            if done
+            else "before it could say anything"
+        )
         if step and " in " in step:
             op, dtype = step.split(" in ")
             results.append(KernelResult(op, dtype, "crashed"))
@@ -210,7 +230,9 @@ def read(printed: str, complained: str, status: int | None, *, seconds: float = 
         names = ", ".join(f"{result.op} {result.dtype}" for result in bad)
         if first.status == "error":
             cause, remedy = explain(first.text, facts, device)
-            problem = f"{len(bad)} of {len(results)} kernels fail on '{device}' ({cause or shorten(first.text)}): {names}"
+            problem = (
+                f"{len(bad)} of {len(results)} kernels fail on '{device}' ({cause or shorten(first.text)}): {names}"
+            )
         else:
             problem = f"{len(bad)} of {len(results)} kernels give wrong numbers on '{device}' ({first.text}): {names}"
             remedy = _wrong_remedy(facts)
@@ -221,8 +243,10 @@ def read(printed: str, complained: str, status: int | None, *, seconds: float = 
 def _wrong_remedy(facts: Mapping[str, Any]) -> str:
     if "HSA_OVERRIDE_GFX_VERSION" in (facts.get("env") or {}):
         return "unset HSA_OVERRIDE_GFX_VERSION: kernels made for another GPU can run and still be wrong"
-    return ("do not trust results from this device: set LABKIT_DEVICE=cpu, update the driver and torch, and report it "
-            "with this text if it stays")
+    return (
+        "do not trust results from this device: set LABKIT_DEVICE=cpu, update the driver and torch, and report it "
+        "with this text if it stays"
+    )
 
 
 def _ending(status: int) -> str:

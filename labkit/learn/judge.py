@@ -46,7 +46,7 @@ GENERAL: dict[str, Hint] = {
     ),
     "not_callable": Hint(
         "this should be a function, but it is a {kind}. Hand over the function itself, without calling it.",
-        "this should be a function, but it is a {kind}. Write `check(\"{name}\", {name})`, no brackets after the second.",
+        'this should be a function, but it is a {kind}. Write `check("{name}", {name})`, no brackets after the second.',
     ),
 }
 

@@ -28,7 +28,9 @@ def source_of(lesson: str, name: str, notebooks: Path | None = None) -> str:
     text = path.read_text(encoding="utf-8")
     found = blocks(text).get(name)
     if found is None:
-        raise LabkitError(f"{path.name} holds no solution named '{name}'", "Please report this: it is a mistake in the course.")
+        raise LabkitError(
+            f"{path.name} holds no solution named '{name}'", "Please report this: it is a mistake in the course."
+        )
     return found
 
 

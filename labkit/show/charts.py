@@ -191,7 +191,9 @@ def parts(
         axes.grid(False, axis="y")
         if ends is not None:
             reach = np.clip([totals - ends[:, 0], ends[:, 1] - totals], 0, None)
-            axes.errorbar(totals, y, xerr=reach, fmt="none", ecolor=style.BLACK, elinewidth=1.8, capsize=5, capthick=1.6)
+            axes.errorbar(
+                totals, y, xerr=reach, fmt="none", ecolor=style.BLACK, elinewidth=1.8, capsize=5, capthick=1.6
+            )
             widest = max(widest, float(ends.max()))
         axes.set_xlim(0, widest * 1.03)
         figure.legend(loc="outside lower center", ncols=min(4, len(shares)))
@@ -288,7 +290,8 @@ def histogram(
                 else "nothing to count"
             )
             below = "; ".join(
-                f"{(numbers < x).sum() / max(1, numbers.size):.1%} below {number(x)} ({mark})" for mark, x in marks.items()
+                f"{(numbers < x).sum() / max(1, numbers.size):.1%} below {number(x)} ({mark})"
+                for mark, x in marks.items()
             )
             lines.append(
                 ": ".join(
@@ -321,7 +324,7 @@ def _marks_above(axes: Any, marks: Mapping[str, float], log_x: bool) -> int:
         half = 0.0064 * len(mark)  # half of the words' width: 9 points high on axes about 6.3 inches wide
         at = min(max(at, half), 1 - half)
         row = next((k for k, end in enumerate(taken) if at - half > end + 0.02), len(taken))
-        taken[row:row + 1] = [at + half]
+        taken[row : row + 1] = [at + half]
         axes.annotate(
             mark,
             (at, 1),

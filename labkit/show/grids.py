@@ -189,7 +189,9 @@ def worst_mistakes(
             axes.text(0, 0.5, f"No mistake in {len(real)} pictures.", va="center")
         text = f"{title}: none in {len(real)} pictures"
         return Picture(figure, text, text, order, axes)
-    captions = [f"is {_name(real[i], classes)}\nsaid {_name(said[i], classes)}\n{_sureness(sure[i, said[i]])}" for i in order]
+    captions = [
+        f"is {_name(real[i], classes)}\nsaid {_name(said[i], classes)}\n{_sureness(sure[i, said[i]])}" for i in order
+    ]
     grid = images(
         pictures[order],
         titles=captions,

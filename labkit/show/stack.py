@@ -37,19 +37,43 @@ def stack(layers: Sequence[Layer], *, title: str = "From notebook to GPU: this m
             axes.text(0.25, top - 0.3, layer.name, weight="bold", va="center")
             axes.text(0.25, top - 0.62, layer.purpose, fontsize=8, va="center", color="#555555")
             here = textwrap.fill(textwrap.shorten(layer.here, 78, placeholder=" …"), 40)
-            axes.text(6.1, top - 0.45, f"{_SIGN[layer.state]}  ", va="center", ha="right", color=_EDGE[layer.state], weight="bold")
-            axes.text(6.15, top - 0.45, here, va="center", fontsize=9, color="#333333" if layer.state != "absent" else "#777777")
+            axes.text(
+                6.1,
+                top - 0.45,
+                f"{_SIGN[layer.state]}  ",
+                va="center",
+                ha="right",
+                color=_EDGE[layer.state],
+                weight="bold",
+            )
+            axes.text(
+                6.15,
+                top - 0.45,
+                here,
+                va="center",
+                fontsize=9,
+                color="#333333" if layer.state != "absent" else "#777777",
+            )
     rows: list[tuple[str, ...]] = [("", "layer", "here")]
     rows += [(_SIGN[layer.state], layer.name, layer.here) for layer in layers]
     text = f"{title}\n{table(rows, left=3)}"
     missing = [layer.name for layer in layers if layer.state == "absent"]
-    alt = (f"{title}. {len(layers)} boxes from the notebook down to the GPU. "
-           + (f"Not here: {', '.join(missing)}." if missing else "All are here."))
+    alt = f"{title}. {len(layers)} boxes from the notebook down to the GPU. " + (
+        f"Not here: {', '.join(missing)}." if missing else "All are here."
+    )
     return Picture(figure, text, alt, values=tuple(layers), axes=axes)
 
 
 def _box(top: float, state: str) -> object:
     from matplotlib.patches import FancyBboxPatch
 
-    return FancyBboxPatch((0.05, top - 0.86), 9.9, 0.78, boxstyle="round,pad=0,rounding_size=0.1", linewidth=1.6,
-                          edgecolor=_EDGE[state], facecolor=_FACE[state], linestyle="--" if state == "absent" else "-")
+    return FancyBboxPatch(
+        (0.05, top - 0.86),
+        9.9,
+        0.78,
+        boxstyle="round,pad=0,rounding_size=0.1",
+        linewidth=1.6,
+        edgecolor=_EDGE[state],
+        facecolor=_FACE[state],
+        linestyle="--" if state == "absent" else "-",
+    )

@@ -33,18 +33,33 @@ class Table:
         return f"{self.title} (simulated: nothing here was run)" if self.simulated else self.title
 
     def _repr_html_(self) -> str:
-        style = ("text-align:left;vertical-align:top;padding:3px 12px 3px 0;color:inherit;background:transparent;"
-                 "white-space:normal;word-break:normal;overflow-wrap:anywhere;hyphens:none;box-sizing:content-box;min-width:{}")
+        style = (
+            "text-align:left;vertical-align:top;padding:3px 12px 3px 0;color:inherit;background:transparent;"
+            "white-space:normal;word-break:normal;overflow-wrap:anywhere;hyphens:none;box-sizing:content-box;min-width:{}"
+        )
         styles = [style.format(width) for width in map(_least_width, zip(self.columns, *self.rows, strict=True))]
-        head = "".join(f"<th scope='col' style='{style}'>{escape(name)}</th>" for style, name in zip(styles, self.columns, strict=True))
-        body = "".join("<tr style='background:transparent'>" + "".join(
-            f"<td style='{style}'>{_whole_options(escape(cell))}</td>" for style, cell in zip(styles, row, strict=True)) + "</tr>"
-            for row in self.rows)
+        head = "".join(
+            f"<th scope='col' style='{style}'>{escape(name)}</th>"
+            for style, name in zip(styles, self.columns, strict=True)
+        )
+        body = "".join(
+            "<tr style='background:transparent'>"
+            + "".join(
+                f"<td style='{style}'>{_whole_options(escape(cell))}</td>"
+                for style, cell in zip(styles, row, strict=True)
+            )
+            + "</tr>"
+            for row in self.rows
+        )
         title = f"<div style='font-weight:bold;margin-bottom:4px'>{escape(self._title)}</div>" if self._title else ""
-        frame = ("border:1px dashed #999;border-radius:6px;padding:8px 14px;" if self.simulated else "") + "max-width:72em"
-        return (f"<div style='{frame}'>{title}<table style='border-collapse:collapse;table-layout:auto;margin:0;color:inherit;"
-                f"background:transparent'><thead><tr style='background:transparent'>{head}</tr></thead><tbody>{body}</tbody>"
-                "</table></div>")
+        frame = (
+            "border:1px dashed #999;border-radius:6px;padding:8px 14px;" if self.simulated else ""
+        ) + "max-width:72em"
+        return (
+            f"<div style='{frame}'>{title}<table style='border-collapse:collapse;table-layout:auto;margin:0;color:inherit;"
+            f"background:transparent'><thead><tr style='background:transparent'>{head}</tr></thead><tbody>{body}</tbody>"
+            "</table></div>"
+        )
 
 
 _LONGEST_WORD = 32
@@ -68,7 +83,9 @@ def _whole_options(text: str) -> str:
     return re.sub(r"(?<!\S)--?\w\S*", lambda found: f"<span style='white-space:nowrap'>{found.group()}</span>", text)
 
 
-def word_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", simulated: bool = False) -> Table:
+def word_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", simulated: bool = False
+) -> Table:
     """A :class:`Table`; every cell is shown as the text that ``str()`` makes of it.
 
     A column that is empty in every row is left out, with its heading.

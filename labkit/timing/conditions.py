@@ -44,8 +44,14 @@ def processor() -> str:
         pass
     if sys.platform == "darwin":
         try:
-            told = subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True,
-                                  encoding="utf-8", errors="replace", timeout=5)
+            told = subprocess.run(
+                ["sysctl", "-n", "machdep.cpu.brand_string"],
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=5,
+            )
             if told.stdout.strip():
                 return told.stdout.strip()
         except (OSError, subprocess.SubprocessError):

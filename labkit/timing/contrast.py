@@ -80,11 +80,20 @@ class Comparison:
         for measurement in self.measurements:
             if measurement.name == name:
                 return measurement
-        raise LabkitError(f"Nothing called '{name}' was compared.", "Compared were: " + ", ".join(m.name for m in self.measurements) + ".")
+        raise LabkitError(
+            f"Nothing called '{name}' was compared.",
+            "Compared were: " + ", ".join(m.name for m in self.measurements) + ".",
+        )
 
     def ratio(self, name: str, baseline: str | None = None) -> Contrast:
         """``name`` against ``baseline`` (default: the comparison's own), from the same pairs."""
-        return _contrast(self[name], self[self.baseline if baseline is None else baseline], self.stolen, len(self.contrasts), self.seed)
+        return _contrast(
+            self[name],
+            self[self.baseline if baseline is None else baseline],
+            self.stolen,
+            len(self.contrasts),
+            self.seed,
+        )
 
     @property
     def verdict(self) -> str:
@@ -107,25 +116,37 @@ class Comparison:
             contrast = by_name.get(m.name)
             ratio, decision = "1 (baseline)", ""
             if contrast is not None:
-                ratio = f"{words.digits(contrast.ratio)} ({words.digits(contrast.low)} to {words.digits(contrast.high)})"
+                ratio = (
+                    f"{words.digits(contrast.ratio)} ({words.digits(contrast.low)} to {words.digits(contrast.high)})"
+                )
                 decision = contrast.decision
             rows.append((m.name, words.duration(m.median_s), words.duration(m.iqr_s), ratio, decision))
         return head, rows
 
     def _how(self) -> str:
-        return (f"{self.pairs} rounds in {self.seconds:.1f} s, in random order within each; {words.RATIO_IS} "
-                f"(in brackets: its bootstrap 95 % interval); {self.conditions}")
+        return (
+            f"{self.pairs} rounds in {self.seconds:.1f} s, in random order within each; {words.RATIO_IS} "
+            f"(in brackets: its bootstrap 95 % interval); {self.conditions}"
+        )
 
     def __str__(self) -> str:
         head, rows = self._rows()
-        return "\n".join([words.columns(head, rows), *(f"-> {contrast}" for contrast in self.contrasts), self._how(),
-                          *(f"note: {note}" for note in self.notes)])
+        return "\n".join(
+            [
+                words.columns(head, rows),
+                *(f"-> {contrast}" for contrast in self.contrasts),
+                self._how(),
+                *(f"note: {note}" for note in self.notes),
+            ]
+        )
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         head, rows = self._rows()
-        return words.html_table(head, rows, self._how(), [*map(str, self.contrasts), *(f"note: {note}" for note in self.notes)])
+        return words.html_table(
+            head, rows, self._how(), [*map(str, self.contrasts), *(f"note: {note}" for note in self.notes)]
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draws each ratio with its interval beside the line of no difference; returns matplotlib's axes."""
@@ -135,15 +156,27 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
-        return {**asdict(self), "measurements": [m.to_dict() for m in self.measurements],
-                "contrasts": [asdict(contrast) for contrast in self.contrasts], "verdict": self.verdict, "notes": list(self.notes)}
+        return {
+            **asdict(self),
+            "measurements": [m.to_dict() for m in self.measurements],
+            "contrasts": [asdict(contrast) for contrast in self.contrasts],
+            "verdict": self.verdict,
+            "notes": list(self.notes),
+        }
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
 
-def compare(functions: Mapping[str, Callable[[], object]], *, baseline: str | None = None, device: Any = None, seconds: float = 1.0,
-            seed: int = 0, stopwatch: Stopwatch | None = None) -> Comparison:
+def compare(
+    functions: Mapping[str, Callable[[], object]],
+    *,
+    baseline: str | None = None,
+    device: Any = None,
+    seconds: float = 1.0,
+    seed: int = 0,
+    stopwatch: Stopwatch | None = None,
+) -> Comparison:
     """Compares two or more functions, called without arguments, in about ``seconds`` seconds.
 
     Every round calls each function (often enough to fill a millisecond), in an order drawn anew; so whatever disturbs
@@ -156,13 +189,19 @@ def compare(functions: Mapping[str, Callable[[], object]], *, baseline: str | No
     raises passes through.
     """
     if len(functions) < 2:
-        raise LabkitError("compare needs at least two functions.",
-                          "For example compare({'first': f, 'second': g}); for one there is benchmark(f).")
+        raise LabkitError(
+            "compare needs at least two functions.",
+            "For example compare({'first': f, 'second': g}); for one there is benchmark(f).",
+        )
     if not seconds > 0:
-        raise LabkitError("A comparison needs a positive number of seconds.", "For example compare({...}, seconds=1.0).")
+        raise LabkitError(
+            "A comparison needs a positive number of seconds.", "For example compare({...}, seconds=1.0)."
+        )
     reference = next(iter(functions)) if baseline is None else baseline
     if reference not in functions:
-        raise LabkitError(f"The baseline '{reference}' is not among the functions.", "Names are: " + ", ".join(functions) + ".")
+        raise LabkitError(
+            f"The baseline '{reference}' is not among the functions.", "Names are: " + ", ".join(functions) + "."
+        )
     watch = stopwatch_for(device) if stopwatch is None else stopwatch
     order = list(functions)
     warm = {name: warm_up(functions[name], watch, _WARMUP_SHARE * seconds / len(order)) for name in order}
@@ -184,18 +223,36 @@ def compare(functions: Mapping[str, Callable[[], object]], *, baseline: str | No
         wall, cpu = [lap.wall_s for lap in laps[name]], [lap.cpu_s for lap in laps[name]]
         samples = tuple(seconds_ / warm[name].calls for seconds_ in wall)
         told = statistics.summary(samples)
-        measurements.append(Measurement(
-            name=name, median_s=told["median"], iqr_s=told["iqr"], low_s=told["low"], high_s=told["high"],
-            lower_quartile_s=told["lower_quartile"], upper_quartile_s=told["upper_quartile"], samples=samples, calls=warm[name].calls,
-            warmup_calls=warm[name].total_calls, steady=warm[name].steady, stolen=statistics.stolen_share(wall, cpu),
-            device=watch.device, conditions=where))
+        measurements.append(
+            Measurement(
+                name=name,
+                median_s=told["median"],
+                iqr_s=told["iqr"],
+                low_s=told["low"],
+                high_s=told["high"],
+                lower_quartile_s=told["lower_quartile"],
+                upper_quartile_s=told["upper_quartile"],
+                samples=samples,
+                calls=warm[name].calls,
+                warmup_calls=warm[name].total_calls,
+                steady=warm[name].steady,
+                stolen=statistics.stolen_share(wall, cpu),
+                device=watch.device,
+                conditions=where,
+            )
+        )
     stolen = max(m.stolen for m in measurements)
     by_name = {m.name: m for m in measurements}
-    contrasts = tuple(_contrast(by_name[name], by_name[reference], stolen, len(functions) - 1, seed)
-                      for name in functions if name != reference)
+    contrasts = tuple(
+        _contrast(by_name[name], by_name[reference], stolen, len(functions) - 1, seed)
+        for name in functions
+        if name != reference
+    )
     return Comparison(tuple(measurements), contrasts, reference, rounds, used, stolen, seed, where)
 
 
 def _contrast(candidate: Measurement, baseline: Measurement, stolen: float, contrasts: int, seed: int) -> Contrast:
     told = statistics.judge(baseline.samples, candidate.samples, stolen=stolen, contrasts=contrasts, seed=seed)
-    return Contrast(candidate.name, baseline.name, told.ratio, told.low, told.high, told.pairs, told.decision, told.reason)
+    return Contrast(
+        candidate.name, baseline.name, told.ratio, told.low, told.high, told.pairs, told.decision, told.reason
+    )

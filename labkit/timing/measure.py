@@ -51,21 +51,30 @@ class Measurement:
         if self.stolen >= statistics.DISTURBED:
             notes.append(f"other processes took {self.stolen:.0%} of the time: repeat it on a quiet machine")
         if len(self.samples) < _WINDOW:
-            notes.append(f"only {len(self.samples)} repetition{'s' if len(self.samples) != 1 else ''}: the interval means little")
+            notes.append(
+                f"only {len(self.samples)} repetition{'s' if len(self.samples) != 1 else ''}: the interval means little"
+            )
         return tuple(notes)
 
     def __str__(self) -> str:
         interval = words.span(self.low_s, self.high_s, self.median_s)
-        text = (f"{self.name}: {words.duration(self.median_s)} per call (95 % interval {interval}, "
-                f"IQR {words.duration(self.iqr_s)}; {_repetitions(len(self.samples), self.calls)}; {self.conditions})")
+        text = (
+            f"{self.name}: {words.duration(self.median_s)} per call (95 % interval {interval}, "
+            f"IQR {words.duration(self.iqr_s)}; {_repetitions(len(self.samples), self.calls)}; {self.conditions})"
+        )
         return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         head = ("function", "median per call", "95 % interval", "IQR", "repetitions")
-        row = (self.name, words.duration(self.median_s), words.span(self.low_s, self.high_s, self.median_s),
-               words.duration(self.iqr_s), _repetitions(len(self.samples), self.calls))
+        row = (
+            self.name,
+            words.duration(self.median_s),
+            words.span(self.low_s, self.high_s, self.median_s),
+            words.duration(self.iqr_s),
+            _repetitions(len(self.samples), self.calls),
+        )
         return words.html_table(head, [row], str(self.conditions), self.notes)
 
     def plot(self, ax: Any = None) -> Any:
@@ -86,8 +95,15 @@ def _repetitions(count: int, calls: int) -> str:
     return f"{count} repetition{'s' if count != 1 else ''} of {calls} call{'s' if calls != 1 else ''}"
 
 
-def benchmark(function: Callable[[], object], *, name: str | None = None, device: Any = None, seconds: float = 0.5,
-              warmup_seconds: float = 1.0, stopwatch: Stopwatch | None = None) -> Measurement:
+def benchmark(
+    function: Callable[[], object],
+    *,
+    name: str | None = None,
+    device: Any = None,
+    seconds: float = 0.5,
+    warmup_seconds: float = 1.0,
+    stopwatch: Stopwatch | None = None,
+) -> Measurement:
     """Measures how long ``function()`` takes.
 
     Calls are repeated so often that one repetition takes at least a millisecond; repetitions run until ``seconds`` are
@@ -99,7 +115,9 @@ def benchmark(function: Callable[[], object], *, name: str | None = None, device
     Raises LabkitError for a time limit that is not positive or a device that is not there; what the function raises passes through.
     """
     if not seconds > 0 or not warmup_seconds > 0:
-        raise LabkitError("A measurement needs a positive number of seconds.", "For example benchmark(function, seconds=0.5).")
+        raise LabkitError(
+            "A measurement needs a positive number of seconds.", "For example benchmark(function, seconds=0.5)."
+        )
     watch = stopwatch_for(device) if stopwatch is None else stopwatch
     warm = warm_up(function, watch, warmup_seconds)
     laps: list[Lap] = []
@@ -111,11 +129,21 @@ def benchmark(function: Callable[[], object], *, name: str | None = None, device
     samples = tuple(lap.wall_s / warm.calls for lap in laps)
     told = statistics.summary(samples)
     return Measurement(
-        name=name or str(getattr(function, "__name__", "function")), median_s=told["median"], iqr_s=told["iqr"], low_s=told["low"],
-        high_s=told["high"], lower_quartile_s=told["lower_quartile"], upper_quartile_s=told["upper_quartile"], samples=samples,
-        calls=warm.calls, warmup_calls=warm.total_calls, steady=warm.steady,
+        name=name or str(getattr(function, "__name__", "function")),
+        median_s=told["median"],
+        iqr_s=told["iqr"],
+        low_s=told["low"],
+        high_s=told["high"],
+        lower_quartile_s=told["lower_quartile"],
+        upper_quartile_s=told["upper_quartile"],
+        samples=samples,
+        calls=warm.calls,
+        warmup_calls=warm.total_calls,
+        steady=warm.steady,
         stolen=statistics.stolen_share([lap.wall_s for lap in laps], [lap.cpu_s for lap in laps]),
-        device=watch.device, conditions=conditions(watch.device))
+        device=watch.device,
+        conditions=conditions(watch.device),
+    )
 
 
 @dataclass(frozen=True)
@@ -146,7 +174,7 @@ def warm_up(function: Callable[[], object], watch: Stopwatch, seconds: float) ->
                     continue
         recent.append(lap.wall_s / calls)
         if len(recent) >= 2 * _WINDOW:
-            before = stdlib_statistics.median(recent[-2 * _WINDOW:-_WINDOW])
+            before = stdlib_statistics.median(recent[-2 * _WINDOW : -_WINDOW])
             after = stdlib_statistics.median(recent[-_WINDOW:])
             if abs(after - before) <= _STEADY * before:
                 return WarmUp(calls, total, after, True)

@@ -40,7 +40,10 @@ def draw_times(measurements: Sequence[Measurement], footer: str, ax: Any = None)
     ax.set_ylim(len(measurements) - 0.5, -0.5)
     high = max(sorted(m.samples)[int(0.98 * (len(m.samples) - 1))] for m in measurements) / size
     ax.set_xlim(0, 1.1 * max(high, max(m.upper_quartile_s for m in measurements) / size))
-    ax.set_xlabel(f"{unit} per call   (dots: repetitions · thin: quartiles · thick: 95 % interval of the median)\n{footer}", fontsize=8)
+    ax.set_xlabel(
+        f"{unit} per call   (dots: repetitions · thin: quartiles · thick: 95 % interval of the median)\n{footer}",
+        fontsize=8,
+    )
     _plain(ax)
     return ax
 
@@ -53,8 +56,15 @@ def draw_ratios(contrasts: Sequence[Contrast], baseline: str, footer: str, ax: A
         colour = _CLEAR if called else _QUIET
         ax.plot([c.low, c.high], [row, row], color=colour, linewidth=3, solid_capstyle="butt")
         ax.plot([c.ratio], [row], "o", color=colour, markersize=8, markerfacecolor=colour if called else "white")
-        ax.annotate(f"{words.digits(c.ratio)}  {c.decision}", (c.ratio, row), textcoords="offset points", xytext=(0, 9),
-                    ha="center", fontsize=9, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
+        ax.annotate(
+            f"{words.digits(c.ratio)}  {c.decision}",
+            (c.ratio, row),
+            textcoords="offset points",
+            xytext=(0, 9),
+            ha="center",
+            fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+        )
     ax.axvline(1, color="black", linewidth=1, linestyle="--")
     ends = [1.0, *(c.low for c in contrasts), *(c.high for c in contrasts)]
     low, high = min(ends), max(ends)

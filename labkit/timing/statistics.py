@@ -59,8 +59,9 @@ class Judgement:
     pairs: int
 
 
-def bootstrap_interval(samples: npt.ArrayLike, *, level: float = 0.95, seed: int = 0,
-                       resamples: int = BOOTSTRAP_RESAMPLES) -> tuple[float, float]:
+def bootstrap_interval(
+    samples: npt.ArrayLike, *, level: float = 0.95, seed: int = 0, resamples: int = BOOTSTRAP_RESAMPLES
+) -> tuple[float, float]:
     """The percentile bootstrap interval of the median of ``samples`` (shape [n]); (nan, nan) for none at all.
 
     Source: B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7 (1979).
@@ -74,7 +75,7 @@ def bootstrap_interval(samples: npt.ArrayLike, *, level: float = 0.95, seed: int
     chunk = max(1, 1_000_000 // n)  # bounds the memory: 8 MB of drawn values at a time
     for start in range(0, resamples, chunk):
         drawn = values[generator.integers(0, n, size=(min(chunk, resamples - start), n))]
-        medians[start:start + chunk] = np.median(drawn, axis=1)
+        medians[start : start + chunk] = np.median(drawn, axis=1)
     low, high = np.quantile(medians, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -140,8 +141,15 @@ class Ruling:
     high: float
 
 
-def judge(baseline_s: npt.ArrayLike, candidate_s: npt.ArrayLike, *, stolen: float = 0.0, level: float = LEVEL,
-          contrasts: int = 1, seed: int = 0) -> Judgement:
+def judge(
+    baseline_s: npt.ArrayLike,
+    candidate_s: npt.ArrayLike,
+    *,
+    stolen: float = 0.0,
+    level: float = LEVEL,
+    contrasts: int = 1,
+    seed: int = 0,
+) -> Judgement:
     """The verdict on paired seconds (both shape [n], measured pair by pair in random order); see ``decide``.
 
     Raises ValueError for arrays of different shape, none at all, or times that are not positive.
@@ -155,8 +163,16 @@ def judge(baseline_s: npt.ArrayLike, candidate_s: npt.ArrayLike, *, stolen: floa
     logs: Floats = np.log(candidate) - np.log(base)
     ruling = decide(logs, stolen=stolen, level=level, contrasts=contrasts)
     low, high = bootstrap_interval(logs, seed=seed)
-    return Judgement(ruling.decision, ruling.reason, math.exp(float(np.median(logs))), math.exp(low), math.exp(high),
-                     math.exp(ruling.low), math.exp(min(ruling.high, 700.0)), int(logs.size))
+    return Judgement(
+        ruling.decision,
+        ruling.reason,
+        math.exp(float(np.median(logs))),
+        math.exp(low),
+        math.exp(high),
+        math.exp(ruling.low),
+        math.exp(min(ruling.high, 700.0)),
+        int(logs.size),
+    )
 
 
 def decide(log_ratios: Floats, *, stolen: float = 0.0, level: float = LEVEL, contrasts: int = 1) -> Ruling:
@@ -173,10 +189,12 @@ def decide(log_ratios: Floats, *, stolen: float = 0.0, level: float = LEVEL, con
     smallest = math.log1p(SMALLEST_EFFECT_DISTURBED if stolen >= DISTURBED else SMALLEST_EFFECT)
     disturbed = f"; other processes took {stolen:.0%} of the time" if stolen >= DISTURBED else ""
     if n < fewest_pairs(strict):
-        return Ruling("inconclusive", f"{n} pairs are too few, {fewest_pairs(strict)} are needed: give it more seconds", low, high)
+        return Ruling(
+            "inconclusive", f"{n} pairs are too few, {fewest_pairs(strict)} are needed: give it more seconds", low, high
+        )
     side = 1 if low > smallest else -1 if high < -smallest else 0
     if side:
-        halves = (float(np.median(log_ratios[: n // 2])), float(np.median(log_ratios[n // 2:])))
+        halves = (float(np.median(log_ratios[: n // 2])), float(np.median(log_ratios[n // 2 :])))
         if min(side * half for half in halves) <= smallest / 2:
             return Ruling("inconclusive", "the two halves of the measurement disagree" + disturbed, low, high)
         return Ruling("slower" if side > 0 else "faster", "", low, high)
@@ -185,7 +203,9 @@ def decide(log_ratios: Floats, *, stolen: float = 0.0, level: float = LEVEL, con
         return Ruling("inconclusive", f"other processes took {stolen:.0%} of the time", low, high)
     if widest > math.log1p(TIGHT):
         return Ruling("inconclusive", "the spread is too wide" + disturbed, low, high)
-    return Ruling("no difference shown", f"a difference, if there is one, is under {_percent(math.expm1(widest))}", low, high)
+    return Ruling(
+        "no difference shown", f"a difference, if there is one, is under {_percent(math.expm1(widest))}", low, high
+    )
 
 
 def _percent(share: float) -> str:
@@ -197,4 +217,11 @@ def summary(samples: npt.ArrayLike, *, seed: int = 0) -> dict[str, Any]:
     values = np.asarray(samples, dtype=np.float64)
     lower, middle, upper = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
     low, high = bootstrap_interval(values, seed=seed)
-    return {"median": middle, "lower_quartile": lower, "upper_quartile": upper, "iqr": upper - lower, "low": low, "high": high}
+    return {
+        "median": middle,
+        "lower_quartile": lower,
+        "upper_quartile": upper,
+        "iqr": upper - lower,
+        "low": low,
+        "high": high,
+    }

@@ -33,8 +33,15 @@ class Stopwatch(Protocol):
 class HostStopwatch:
     """The host's monotonic clock, beside the process's own processor time. ``synchronise`` waits for a device, if any."""
 
-    def __init__(self, wall: Clock = time.perf_counter, cpu: Clock = time.process_time, *, device: str = "cpu",
-                 shortest_s: float = 1e-3, synchronise: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        wall: Clock = time.perf_counter,
+        cpu: Clock = time.process_time,
+        *,
+        device: str = "cpu",
+        shortest_s: float = 1e-3,
+        synchronise: Callable[[], object] | None = None,
+    ) -> None:
         self.device = device
         self.shortest_s = shortest_s
         self._wall = wall
@@ -101,13 +108,17 @@ def stopwatch_for(device: Any = None) -> Stopwatch:
         try:
             import torch
         except Exception as error:
-            raise LabkitError(f"Device '{name}' needs torch, which cannot be imported: {error}",
-                              "Run 'python -m labkit setup', or time on the CPU with device='cpu'.") from error
+            raise LabkitError(
+                f"Device '{name}' needs torch, which cannot be imported: {error}",
+                "Run 'python -m labkit setup', or time on the CPU with device='cpu'.",
+            ) from error
     assert torch is not None
     if kind == "cuda":
         if not torch.cuda.is_available():
-            raise LabkitError(f"Device '{name}' is not available to this torch ({torch.__version__}).",
-                              "Leave device out, or see lesson 00 for what is missing.")
+            raise LabkitError(
+                f"Device '{name}' is not available to this torch ({torch.__version__}).",
+                "Leave device out, or see lesson 00 for what is missing.",
+            )
         chosen = torch.device(name)
         index = torch.cuda.current_device() if chosen.index is None else chosen.index
         return EventStopwatch(torch, torch.device("cuda", index))

@@ -51,15 +51,20 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in plain text, left-aligned, two blanks between the columns."""
     table = [list(head), *(list(row) for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
+    )
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Sequence[str] = ()) -> str:
     """The same table for a notebook."""
+
     def cells(tag: str, line: Sequence[str]) -> str:
         return "".join(f"<{tag} style='text-align:left'>{html.escape(cell)}</{tag}>" for cell in line)
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     small = "".join(f"<br>{html.escape(note)}" for note in notes)
-    return (f"<table><thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p style='font-size:90%'>{html.escape(caption)}{small}</p>")
+    return (
+        f"<table><thead><tr>{cells('th', head)}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p style='font-size:90%'>{html.escape(caption)}{small}</p>"
+    )

@@ -26,7 +26,10 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_resident_tensors_train_the_same_weights_bit_by_bit(load: Any, tmp_path: Path) -> None:
     pytest.importorskip("torchvision")
     loader = load("resident_loader")
-    assert loader.main(["--images", "640", "--pairs", "2", "--no-full", "--dataset", "mnist", "--output", str(tmp_path)]) == 0
+    assert (
+        loader.main(["--images", "640", "--pairs", "2", "--no-full", "--dataset", "mnist", "--output", str(tmp_path)])
+        == 0
+    )
     told = json.loads((tmp_path / "resident_loader.json").read_text(encoding="utf-8"))
     assert all(told["pairs"][0]["bitwise_equal"][name] for name in ("resident", "written_out", "by_hand"))
     assert told["bitwise_equal"] and len(told["pairs"]) == 2
@@ -46,13 +49,17 @@ def test_the_order_is_the_loaders_own(load: Any) -> None:
     import torch
     from torch.utils.data import DataLoader
 
-    theirs = torch.cat(list(DataLoader(range(200), batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(3))))
+    theirs = torch.cat(
+        list(DataLoader(range(200), batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(3)))
+    )
     assert torch.equal(theirs, loader.shuffled(200, 3))
 
 
 def test_verdicts_are_counted(load: Any, tmp_path: Path) -> None:
     verdicts = load("compare_verdicts")
-    assert verdicts.main(["--trials", "2", "1", "1", "--seconds", "0.03", "0.03", "0.03", "--output", str(tmp_path)]) == 0
+    assert (
+        verdicts.main(["--trials", "2", "1", "1", "--seconds", "0.03", "0.03", "0.03", "--output", str(tmp_path)]) == 0
+    )
     told = json.loads((tmp_path / "compare_verdicts.json").read_text(encoding="utf-8"))
     assert [sum(one["decisions"].values()) for one in told["series"]] == [2, 1, 1, 1]
     assert [one["true_ratio"] for one in told["series"]] == [1.0, 1.05, 1.05, 1.0]

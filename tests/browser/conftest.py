@@ -22,8 +22,15 @@ import pytest
 from labkit.course import execute, kernel, table
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync")
+SWITCHES = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 PICTURES = execute.BUILD / "test" / "browser"
 _TOKEN = "browser-test"
 _START_S = 120
@@ -51,8 +58,10 @@ def browser() -> Iterator[Any]:
     """Chromium, driven by playwright. Missing, it fails in CI and is a loud skip elsewhere."""
     path = find_browser()
     if path is None:
-        told = ("NOT CHECKED: the lessons in a real browser, because there is no Chromium on this computer. "
-                "Install it (Debian, Ubuntu: apt install chromium) and run the tests again.")
+        told = (
+            "NOT CHECKED: the lessons in a real browser, because there is no Chromium on this computer. "
+            "Install it (Debian, Ubuntu: apt install chromium) and run the tests again."
+        )
         if os.environ.get("CI"):
             pytest.fail(told)
         pytest.skip(told)
@@ -73,7 +82,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     work = base / "notebooks"
     shutil.copytree(table.NOTEBOOKS, work, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
     settings = base / "settings" / "@jupyterlab"
-    _write(settings / "apputils-extension" / "notification.jupyterlab-settings", {"fetchNews": "false", "checkForUpdates": False})
+    _write(
+        settings / "apputils-extension" / "notification.jupyterlab-settings",
+        {"fetchNews": "false", "checkForUpdates": False},
+    )
     _write(settings / "docmanager-extension" / "plugin.jupyterlab-settings", {"autosave": False})
     variables = kernel.environment(base / "ipython")
     for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
@@ -81,15 +93,30 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     variables.pop("JUPYTER_PATH", None)
     variables.pop("JUPYTER_TOKEN", None)
     port = _free_port()
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0",
-               f"--IdentityProvider.token={_TOKEN}", f"--ServerApp.root_dir={work}", "--LabApp.expose_app_in_browser=True",
-               f"--LabApp.user_settings_dir={base / 'settings'}", f"--LabApp.workspaces_dir={base / 'workspaces'}",
-               "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--log-level=WARN"]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={_TOKEN}",
+        f"--ServerApp.root_dir={work}",
+        "--LabApp.expose_app_in_browser=True",
+        f"--LabApp.user_settings_dir={base / 'settings'}",
+        f"--LabApp.workspaces_dir={base / 'workspaces'}",
+        "--LabApp.news_url=",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--log-level=WARN",
+    ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
     log = base / "lab.log"
     with log.open("wb") as stream:
-        process = subprocess.Popen(command, cwd=work, env=variables, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=work, env=variables, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
+        )
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(process, url, log)
@@ -116,7 +143,10 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     while time.monotonic() < limit:
         if process.poll() is not None:
             break
-        with contextlib.suppress(urllib.error.URLError, OSError), opener.open(f"{url}/api/status?token={_TOKEN}", timeout=5) as answer:
+        with (
+            contextlib.suppress(urllib.error.URLError, OSError),
+            opener.open(f"{url}/api/status?token={_TOKEN}", timeout=5) as answer,
+        ):
             if answer.status == 200:
                 return
         time.sleep(0.2)

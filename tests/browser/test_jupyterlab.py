@@ -96,7 +96,9 @@ def widget_values(page: Any) -> list[str]:
 
 def move_a_widget(page: Any) -> None:
     """Moves the first menu or slider of the lesson, and waits until something that the widgets show has followed."""
-    control = page.locator(".jupyter-widgets select, .jupyter-widgets .noUi-handle, .jupyter-widgets input[type=range]").first
+    control = page.locator(
+        ".jupyter-widgets select, .jupyter-widgets .noUi-handle, .jupyter-widgets input[type=range]"
+    ).first
     scroll_to(page, control)
     place = "node => node.value ?? node.getAttribute('aria-valuenow')"
     start, before = control.evaluate(place), widget_values(page)
@@ -125,7 +127,10 @@ def scroll_to(page: Any, control: Any) -> None:
     for number in range(total):
         if control.count():
             break
-        page.evaluate("async number => { await window.jupyterapp.shell.currentWidget.content.scrollToItem(number, 'start'); }", number)
+        page.evaluate(
+            "async number => { await window.jupyterapp.shell.currentWidget.content.scrollToItem(number, 'start'); }",
+            number,
+        )
         page.wait_for_timeout(100)
     control.wait_for(state="attached", timeout=WIDGET_MS)
     control.scroll_into_view_if_needed()
@@ -148,15 +153,26 @@ def test_the_lesson_runs_in_jupyterlab_and_its_widget_moves(browser: Any, lab: A
 
 def ours(text: str) -> bool:
     """Whether a console message can come from a lesson; JupyterLab itself asks for files that do not exist yet."""
-    return not any(part in text for part in ("Failed to load resource", "favicon", "the server responded with a status of 404"))
+    return not any(
+        part in text for part in ("Failed to load resource", "favicon", "the server responded with a status of 404")
+    )
 
 
 def test_an_error_in_a_cell_would_be_seen(browser: Any, lab: Any) -> None:
     """The proof that the test above can fail: a notebook whose last cell raises."""
     import json
 
-    cells = [{"cell_type": "code", "id": f"c{number}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
-             for number, source in enumerate(["x = 1", "import sys; print('w', file=sys.stderr)", "1 / 0"])]
+    cells = [
+        {
+            "cell_type": "code",
+            "id": f"c{number}",
+            "metadata": {},
+            "source": source,
+            "outputs": [],
+            "execution_count": None,
+        }
+        for number, source in enumerate(["x = 1", "import sys; print('w', file=sys.stderr)", "1 / 0"])
+    ]
     metadata = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
     made = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     (lab.folder / "made.ipynb").write_text(json.dumps(made), encoding="utf-8")

@@ -28,11 +28,22 @@ def test_no_bfloat16_rate_without_bfloat16() -> None:
     assert peaks_for("gfx1100") and all(row.bf16_matrix_dense_tflops for row in peaks_for("gfx1100"))
 
 
-@pytest.mark.parametrize(("asked", "product"), [
-    ("AMD Radeon RX 7900 XTX", "Radeon RX 7900 XTX"), ("AMD Instinct MI300X", "Instinct MI300X"),
-    ("AMD Instinct MI250X", "Instinct MI250X (per GCD)"), ("AMD Radeon(TM) 8060S Graphics", "Ryzen AI Max+ 395 (Radeon 8060S)"),
-    ("gfx1151", "Ryzen AI Max+ 395 (Radeon 8060S)"), ("gfx908:sramecc+:xnack-", "Instinct MI100"),
-    ("gfx1100", None), ("Radeon RX 7900", None), ("gfx803", None), ("", None), (None, None)])
+@pytest.mark.parametrize(
+    ("asked", "product"),
+    [
+        ("AMD Radeon RX 7900 XTX", "Radeon RX 7900 XTX"),
+        ("AMD Instinct MI300X", "Instinct MI300X"),
+        ("AMD Instinct MI250X", "Instinct MI250X (per GCD)"),
+        ("AMD Radeon(TM) 8060S Graphics", "Ryzen AI Max+ 395 (Radeon 8060S)"),
+        ("gfx1151", "Ryzen AI Max+ 395 (Radeon 8060S)"),
+        ("gfx908:sramecc+:xnack-", "Instinct MI100"),
+        ("gfx1100", None),
+        ("Radeon RX 7900", None),
+        ("gfx803", None),
+        ("", None),
+        (None, None),
+    ],
+)
 def test_asked_by_product_or_by_a_target_with_one_product(asked: str | None, product: str | None) -> None:
     row = peak(asked)
     assert (row.product if row else None) == product

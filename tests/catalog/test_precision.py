@@ -8,13 +8,25 @@ from labkit.catalog.gfx import TARGETS
 from labkit.catalog.precision import BF16_CHECK, DTYPES, dtype_support, native_dtypes
 
 
-@pytest.mark.parametrize(("gfx", "bfloat16", "fp8", "tf32"), [
-    ("gfx906", "emulated", "none", "none"), ("gfx908", "native", "none", "none"), ("gfx90a", "native", "none", "none"),
-    ("gfx942", "native", "native", "native"), ("gfx950", "native", "native", "native"), ("gfx1012", "emulated", "none", "none"),
-    ("gfx1030", "emulated", "none", "none"), ("gfx1036", "emulated", "none", "none"), ("gfx1100", "native", "none", "none"),
-    ("gfx1103", "native", "none", "none"), ("gfx1151", "native", "none", "none"), ("gfx1200", "native", "native", "none"),
-    ("gfx1201", "native", "native", "none"), ("gfx1250", "native", "unknown", "unknown"),
-])
+@pytest.mark.parametrize(
+    ("gfx", "bfloat16", "fp8", "tf32"),
+    [
+        ("gfx906", "emulated", "none", "none"),
+        ("gfx908", "native", "none", "none"),
+        ("gfx90a", "native", "none", "none"),
+        ("gfx942", "native", "native", "native"),
+        ("gfx950", "native", "native", "native"),
+        ("gfx1012", "emulated", "none", "none"),
+        ("gfx1030", "emulated", "none", "none"),
+        ("gfx1036", "emulated", "none", "none"),
+        ("gfx1100", "native", "none", "none"),
+        ("gfx1103", "native", "none", "none"),
+        ("gfx1151", "native", "none", "none"),
+        ("gfx1200", "native", "native", "none"),
+        ("gfx1201", "native", "native", "none"),
+        ("gfx1250", "native", "unknown", "unknown"),
+    ],
+)
 def test_the_lines_between_generations(gfx: str, bfloat16: str, fp8: str, tf32: str) -> None:
     found = dtype_support(gfx)
     assert (found["bfloat16"].status, found["fp8"].status, found["tf32"].status) == (bfloat16, fp8, tf32)

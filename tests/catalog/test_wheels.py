@@ -8,9 +8,16 @@ from labkit.catalog import wheels
 from labkit.catalog.gfx import TARGETS
 
 
-@pytest.mark.parametrize(("torch", "indexes"), [
-    ("2.13.0", ("rocm7.1", "rocm7.2")), ("2.14.1+rocm7.2", ("rocm7.2", "rocm7.14")), ("2.0.1", ("rocm5.3", "rocm5.4.2")),
-    ("2.15.0", ()), ("9.9", ())])
+@pytest.mark.parametrize(
+    ("torch", "indexes"),
+    [
+        ("2.13.0", ("rocm7.1", "rocm7.2")),
+        ("2.14.1+rocm7.2", ("rocm7.2", "rocm7.14")),
+        ("2.0.1", ("rocm5.3", "rocm5.4.2")),
+        ("2.15.0", ()),
+        ("9.9", ()),
+    ],
+)
 def test_indexes_of_a_version(torch: str, indexes: tuple[str, ...]) -> None:
     assert wheels.indexes_for(torch) == indexes
 
@@ -25,9 +32,19 @@ def test_amds_lists_are_those_of_its_page() -> None:
     assert wheels.amd_targets("macos") == ()
 
 
-@pytest.mark.parametrize(("gfx", "system", "answer"), [
-    ("gfx1100", "windows", "listed"), ("gfx1032", "windows", "seen"), ("gfx1032", "linux", "seen"), ("gfx942", "windows", ""),
-    ("gfx1250", "windows", ""), ("gfx1250", "linux", "seen"), ("gfx906", "linux", ""), ("gfx803", "linux", "")])
+@pytest.mark.parametrize(
+    ("gfx", "system", "answer"),
+    [
+        ("gfx1100", "windows", "listed"),
+        ("gfx1032", "windows", "seen"),
+        ("gfx1032", "linux", "seen"),
+        ("gfx942", "windows", ""),
+        ("gfx1250", "windows", ""),
+        ("gfx1250", "linux", "seen"),
+        ("gfx906", "linux", ""),
+        ("gfx803", "linux", ""),
+    ],
+)
 def test_what_amds_wheels_carry(gfx: str, system: str, answer: str) -> None:
     assert wheels.amd_carries(gfx, system) == answer
 
@@ -36,10 +53,17 @@ def test_everything_but_two_old_targets_is_carried_by_amd_on_linux() -> None:
     assert {gfx for gfx in TARGETS if not wheels.amd_carries(gfx, "linux")} == {"gfx900", "gfx906"}
 
 
-@pytest.mark.parametrize(("url", "kind"), [
-    ("https://download.pytorch.org/whl/rocm7.2/", "rocm7.2"), ("https://download.pytorch.org/whl/cpu", "cpu"),
-    ("https://download.pytorch.org/whl/cu130", "cuda"), (wheels.AMD_INDEX, "amd"), (wheels.AMD_MULTI_ARCH_INDEX, "amd-multi-arch"),
-    ("http://127.0.0.1:8000/simple/", None)])
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("https://download.pytorch.org/whl/rocm7.2/", "rocm7.2"),
+        ("https://download.pytorch.org/whl/cpu", "cpu"),
+        ("https://download.pytorch.org/whl/cu130", "cuda"),
+        (wheels.AMD_INDEX, "amd"),
+        (wheels.AMD_MULTI_ARCH_INDEX, "amd-multi-arch"),
+        ("http://127.0.0.1:8000/simple/", None),
+    ],
+)
 def test_what_an_address_says(url: str, kind: str | None) -> None:
     assert wheels.kind_of(url) == kind
 

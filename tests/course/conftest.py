@@ -17,14 +17,24 @@ def notebook(cells: list[tuple[str, str] | tuple[str, str, list[str]]]) -> dict:
     """A notebook from (kind, text, tags) triples."""
     made = []
     for number, (kind, text, *tags) in enumerate(cells):
-        cell = {"cell_type": kind, "id": f"cell-{number}", "metadata": {"tags": tags[0]} if tags else {},
-                "source": text.splitlines(keepends=True)}
+        cell = {
+            "cell_type": kind,
+            "id": f"cell-{number}",
+            "metadata": {"tags": tags[0]} if tags else {},
+            "source": text.splitlines(keepends=True),
+        }
         if kind == "code":
             cell.update(execution_count=None, outputs=[])
         made.append(cell)
-    return {"cells": made, "nbformat": 4, "nbformat_minor": 5, "metadata": {
-        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"}}}
+    return {
+        "cells": made,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+    }
 
 
 @pytest.fixture
@@ -40,7 +50,13 @@ def make_lesson(tmp_path: Path) -> Callable[..., Lesson]:
         path = tmp_path / "lessons" / f"{id}_{name}.ipynb"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(notebook(cells)), encoding="utf-8")
-        fields: dict = {"title": "Made lesson", "minutes": 5, "level": "beginner", "needs": (), "summary": "Made for a test."}
+        fields: dict = {
+            "title": "Made lesson",
+            "minutes": 5,
+            "level": "beginner",
+            "needs": (),
+            "summary": "Made for a test.",
+        }
         return Lesson(id=id, name=name, path=path, **{**fields, **row})
 
     return make

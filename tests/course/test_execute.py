@@ -29,8 +29,14 @@ def executed(tmp_path: Path, lesson: Lesson) -> str:
     return "".join("".join(out.get("text", "")) for cell in notebook["cells"] for out in cell.get("outputs", []))
 
 
-def test_a_whole_lesson_runs_and_is_reported(tmp_path: Path, make_lesson: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    lesson = make_lesson("print(profile, epochs * 2, rate)", "print('PASS one')\nprint('TODO two: think')", "block = bytearray(64 * 2**20)")
+def test_a_whole_lesson_runs_and_is_reported(
+    tmp_path: Path, make_lesson: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lesson = make_lesson(
+        "print(profile, epochs * 2, rate)",
+        "print('PASS one')\nprint('TODO two: think')",
+        "block = bytearray(64 * 2**20)",
+    )
     status, report = run(tmp_path, lesson, parameters={"epochs": "7"})
     assert status == 0
     assert report["status"] == "passed" and report["version"] == 2 and report["profile"] == "quick"
@@ -49,7 +55,8 @@ def test_a_whole_lesson_runs_and_is_reported(tmp_path: Path, make_lesson: Make, 
 
 
 def test_the_kernel_is_this_interpreter_beside_the_notebook_whatever_is_registered(
-        tmp_path: Path, make_lesson: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, make_lesson: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = tmp_path / "jupyter" / "kernels" / "python3"
     other.mkdir(parents=True)
     spec = {"argv": ["does-not-exist"], "display_name": "x", "language": "python"}
@@ -60,7 +67,9 @@ def test_the_kernel_is_this_interpreter_beside_the_notebook_whatever_is_register
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    lesson = make_lesson("import sys, pathlib, labkit\nprint(sys.executable)\nprint(pathlib.Path.cwd().name)\nprint('in', labkit.__file__)")
+    lesson = make_lesson(
+        "import sys, pathlib, labkit\nprint(sys.executable)\nprint(pathlib.Path.cwd().name)\nprint('in', labkit.__file__)"
+    )
     status, _ = run(tmp_path, lesson)
     assert status == 0
     lines = executed(tmp_path, lesson).splitlines()
@@ -69,7 +78,9 @@ def test_the_kernel_is_this_interpreter_beside_the_notebook_whatever_is_register
     assert lines[2] == f"in {Path(table.__file__).resolve().parent.parent / '__init__.py'}"
 
 
-def test_a_failing_cell_is_named_and_the_next_lesson_runs(tmp_path: Path, make_lesson: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_cell_is_named_and_the_next_lesson_runs(
+    tmp_path: Path, make_lesson: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = make_lesson("a = 1", "# half of it\nb = a / 0", "print('never')", id="90", name="breaks")
     second = make_lesson("print('still here')", id="91", name="whole")
     status, report = run(tmp_path, first, second)
@@ -82,7 +93,9 @@ def test_a_failing_cell_is_named_and_the_next_lesson_runs(tmp_path: Path, make_l
     printed = capsys.readouterr().out
     assert "ZeroDivisionError: division by zero" in printed and "Traceback" not in printed
     assert "1 of 2 lessons failed" in printed
-    assert "ZeroDivisionError" in (tmp_path / "out" / first.path.name).read_text(encoding="utf-8"), "kept as far as it came"
+    assert "ZeroDivisionError" in (tmp_path / "out" / first.path.name).read_text(encoding="utf-8"), (
+        "kept as far as it came"
+    )
 
 
 @pytest.mark.parametrize("exit_line", ["import sys; sys.exit(0)", "import sys; sys.exit()", "raise SystemExit"])
@@ -99,12 +112,18 @@ def test_sys_exit_in_the_last_cell_is_no_success_either(tmp_path: Path, make_les
 
 
 def test_a_killed_kernel_is_told_in_words(tmp_path: Path, make_lesson: Make) -> None:
-    lesson = make_lesson("import os, signal", "os.kill(os.getpid(), getattr(signal, 'SIGKILL', 9))", "print('never')", id="90")
+    lesson = make_lesson(
+        "import os, signal", "os.kill(os.getpid(), getattr(signal, 'SIGKILL', 9))", "print('never')", id="90"
+    )
     whole = make_lesson("print('next')", id="91")
     status, report = run(tmp_path, lesson, whole)
     assert status == 1
     row = report["lessons"][0]
-    assert row["error"]["kind"] == "dead kernel" and row["error"]["cell"] == 4 and "out of memory" in row["error"]["message"]
+    assert (
+        row["error"]["kind"] == "dead kernel"
+        and row["error"]["cell"] == 4
+        and "out of memory" in row["error"]["message"]
+    )
     assert row["cells"] == 2, "neither the cell that killed it nor those after it count"
     assert report["lessons"][1]["status"] == "passed"
 
@@ -136,8 +155,12 @@ def test_a_lesson_over_its_limit_is_stopped(tmp_path: Path, make_lesson: Make) -
 def test_no_process_of_a_lesson_outlives_it(tmp_path: Path, make_lesson: Make) -> None:
     psutil = pytest.importorskip("psutil")
     start = "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)"
-    lesson = make_lesson(f"import subprocess, sys, time\n{start}",
-                         "print('child', child.pid, flush=True)", "time.sleep(600)", limits={"quick": {"cell_s": 2}})
+    lesson = make_lesson(
+        f"import subprocess, sys, time\n{start}",
+        "print('child', child.pid, flush=True)",
+        "time.sleep(600)",
+        limits={"quick": {"cell_s": 2}},
+    )
     run(tmp_path, lesson)
     child = int(executed(tmp_path, lesson).split("child ")[1].split()[0])
     if psutil.pid_exists(child):
@@ -187,7 +210,9 @@ def test_a_profile_that_a_lesson_does_not_declare_fails_it(tmp_path: Path, make_
     status, report = run(tmp_path, make_lesson("print(1)", parameters="epochs = 1", id="90"), make_lesson(id="91"))
     assert status == 1
     assert [row["status"] for row in report["lessons"]] == ["failed", "passed"]
-    assert report["lessons"][0]["error"]["kind"] == "parameter" and "profile" in report["lessons"][0]["error"]["message"]
+    assert (
+        report["lessons"][0]["error"]["kind"] == "parameter" and "profile" in report["lessons"][0]["error"]["message"]
+    )
 
 
 def test_the_full_profile_sets_what_the_table_says(tmp_path: Path, make_lesson: Make) -> None:
@@ -213,15 +238,21 @@ def test_a_damaged_notebook_fails_its_lesson_alone(tmp_path: Path, make_lesson: 
     status, report = run(tmp_path, broken, missing, whole)
     assert status == 1
     assert [row["status"] for row in report["lessons"]] == ["failed", "failed", "passed"]
-    assert report["lessons"][0]["error"]["kind"] == "notebook" and broken.path.name in report["lessons"][0]["error"]["message"]
+    assert (
+        report["lessons"][0]["error"]["kind"] == "notebook"
+        and broken.path.name in report["lessons"][0]["error"]["message"]
+    )
 
 
 @pytest.mark.parametrize(("stand_in", "told"), [(True, True), (False, False)])
-def test_a_stand_in_is_seen_in_the_card_that_the_lesson_shows(tmp_path: Path, make_lesson: Make, stand_in: bool, told: bool) -> None:
+def test_a_stand_in_is_seen_in_the_card_that_the_lesson_shows(
+    tmp_path: Path, make_lesson: Make, stand_in: bool, told: bool
+) -> None:
     lesson = make_lesson(
         "import torch\nfrom labkit.data.dataset import Dataset, Provenance\n"
         "pictures, labels = torch.zeros(2, 1, 28, 28, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64)\n"
-        f"Dataset('mnist', pictures, labels, pictures, labels, ('0',), Provenance('here', None, 'none', {stand_in}), 'drawn')")
+        f"Dataset('mnist', pictures, labels, pictures, labels, ('0',), Provenance('here', None, 'none', {stand_in}), 'drawn')"
+    )
     _, report = run(tmp_path, lesson)
     assert report["lessons"][0]["stand_in"] is told
 
@@ -237,7 +268,14 @@ def test_executed_lessons_of_earlier_runs_go_and_nothing_else(tmp_path: Path, ma
     (out / "my_own.ipynb").write_text(executed_before, encoding="utf-8")
     lesson = make_lesson()
     assert run(tmp_path, lesson)[0] == 0
-    assert {path.name for path in out.iterdir()} == {names[1], names[2], "my_own.ipynb", lesson.path.name, "report.json", "report.txt"}
+    assert {path.name for path in out.iterdir()} == {
+        names[1],
+        names[2],
+        "my_own.ipynb",
+        lesson.path.name,
+        "report.json",
+        "report.txt",
+    }
 
 
 def test_the_lessons_are_never_overwritten(make_lesson: Make) -> None:
@@ -256,7 +294,18 @@ def test_an_output_folder_that_is_a_file_is_told(tmp_path: Path, make_lesson: Ma
 
 def test_values_are_read_as_papermill_reads_them() -> None:
     typed = ["3", "-2", "1e-3", "0.5", "True", "False", "None", "fashion_mnist", "", "1_000"]
-    assert [execute.parse_value(text) for text in typed] == [3, -2, 1e-3, 0.5, True, False, None, "fashion_mnist", "", 1000]
+    assert [execute.parse_value(text) for text in typed] == [
+        3,
+        -2,
+        1e-3,
+        0.5,
+        True,
+        False,
+        None,
+        "fashion_mnist",
+        "",
+        1000,
+    ]
     from papermill.cli import _resolve_type
 
     for text in typed:

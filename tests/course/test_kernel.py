@@ -19,7 +19,9 @@ def test_it_is_this_interpreter() -> None:
     assert spec.argv == kernel.command() and spec.language == "python"
 
 
-def test_it_finds_this_labkit_first_and_keeps_what_the_user_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_finds_this_labkit_first_and_keeps_what_the_user_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(kernel.ROOT)]))
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("LABKIT_DEVICE", "cpu")
@@ -32,6 +34,7 @@ def test_it_finds_this_labkit_first_and_keeps_what_the_user_set(tmp_path: Path, 
 
 def test_shutting_down_interrupts_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """An idle kernel that is interrupted prints an error on the learner's terminal."""
+
     async def once() -> int:
         manager = kernel.CourseKernelManager(kernel_name="python3")
         sent: list[int] = []

@@ -41,7 +41,9 @@ def test_the_kernel_that_jupyterlab_finds_is_this_environments_and_quiet(tmp_pat
     manager = pytest.importorskip("jupyter_client.manager")
     other = tmp_path / "other" / "kernels" / "python3"
     other.mkdir(parents=True)
-    (other / "kernel.json").write_text(json.dumps({"argv": ["elsewhere"], "display_name": "x", "language": "python"}), encoding="utf-8")
+    (other / "kernel.json").write_text(
+        json.dumps({"argv": ["elsewhere"], "display_name": "x", "language": "python"}), encoding="utf-8"
+    )
     settings = lab.settings_folder(tmp_path)
     environ = lab.environment({"JUPYTER_PATH": str(tmp_path / "other")}, tmp_path, settings)
     assert environ["JUPYTER_PATH"].split(os.pathsep) == [str(settings), str(tmp_path / "other")]

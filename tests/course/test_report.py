@@ -17,25 +17,78 @@ from labkit.course.report import LessonError, LessonResult
 
 STARTED = datetime(2026, 11, 30, 12, 0, 0, tzinfo=timezone(timedelta(hours=2)))
 PASSED = LessonResult("01", "mnist", "MNIST", "passed", 12.3456, 20, 20, 600 * 2**20, 0, 0)
-EXERCISE = LessonResult("02", "cifar10", "CIFAR-10", "passed", 20.0, 30, 30, None, 1, 7, None,
-                        {"profile": "quick", "seeds": 3, "folder": "/home/ann/data"}, True, "02_cifar10.ipynb", STARTED)
-FAILED = LessonResult("03", "mixed", "Mixed", "failed", 3.0, 2, 30, 5 * 2**20, 0, 0,
-                      LessonError("cell", "cell 4 failed. KeyError: 'x'", 4, "a"))
+EXERCISE = LessonResult(
+    "02",
+    "cifar10",
+    "CIFAR-10",
+    "passed",
+    20.0,
+    30,
+    30,
+    None,
+    1,
+    7,
+    None,
+    {"profile": "quick", "seeds": 3, "folder": "/home/ann/data"},
+    True,
+    "02_cifar10.ipynb",
+    STARTED,
+)
+FAILED = LessonResult(
+    "03",
+    "mixed",
+    "Mixed",
+    "failed",
+    3.0,
+    2,
+    30,
+    5 * 2**20,
+    0,
+    0,
+    LessonError("cell", "cell 4 failed. KeyError: 'x'", 4, "a"),
+)
 
 
 def test_the_schema() -> None:
     made = json.loads(json.dumps(report.as_json([PASSED, EXERCISE, FAILED], "quick", {"system": "Linux"}, STARTED)))
     assert set(made) == {"schema", "version", "labkit", "profile", "started", "status", "machine", "lessons"}
-    assert (made["schema"], made["version"], made["status"], made["started"]) == ("rocm-labs-report", 2, "failed", "2026-11-30T10:00:00Z")
-    assert set(made["lessons"][0]) == {"id", "name", "title", "status", "seconds", "cells", "cells_total", "peak_memory_bytes",
-                                       "checks", "error", "parameters", "stand_in", "notebook", "executed"}
+    assert (made["schema"], made["version"], made["status"], made["started"]) == (
+        "rocm-labs-report",
+        2,
+        "failed",
+        "2026-11-30T10:00:00Z",
+    )
+    assert set(made["lessons"][0]) == {
+        "id",
+        "name",
+        "title",
+        "status",
+        "seconds",
+        "cells",
+        "cells_total",
+        "peak_memory_bytes",
+        "checks",
+        "error",
+        "parameters",
+        "stand_in",
+        "notebook",
+        "executed",
+    }
     assert made["lessons"][1]["parameters"] == {"profile": "quick", "seeds": 3, "folder": "(a path, left out)"}
     assert [row["stand_in"] for row in made["lessons"]] == [None, True, None]
-    assert (made["lessons"][1]["notebook"], made["lessons"][1]["executed"]) == ("02_cifar10.ipynb", "2026-11-30T10:00:00Z")
+    assert (made["lessons"][1]["notebook"], made["lessons"][1]["executed"]) == (
+        "02_cifar10.ipynb",
+        "2026-11-30T10:00:00Z",
+    )
     assert made["lessons"][2]["notebook"] is None and made["lessons"][2]["executed"] is None
     assert made["lessons"][0]["seconds"] == 12.35
     assert made["lessons"][1]["checks"] == {"passed": 1, "todo": 7}
-    assert made["lessons"][2]["error"] == {"kind": "cell", "message": "cell 4 failed. KeyError: 'x'", "cell": 4, "source": "a"}
+    assert made["lessons"][2]["error"] == {
+        "kind": "cell",
+        "message": "cell 4 failed. KeyError: 'x'",
+        "cell": 4,
+        "source": "a",
+    }
 
 
 def test_open_exercises_fail_nothing_and_an_empty_run_does() -> None:
@@ -68,15 +121,26 @@ def test_a_path_is_left_out(value: Any) -> None:
 def test_machine_facts_name_torch_and_nobody() -> None:
     facts = report.machine_facts()
     assert facts["system"] == platform.system()
-    assert facts["torch"]["version"].startswith("2.") and facts["torch"]["build"] in ("rocm", "cuda", "cpu") and facts["torch"]["device"]
+    assert (
+        facts["torch"]["version"].startswith("2.")
+        and facts["torch"]["build"] in ("rocm", "cuda", "cpu")
+        and facts["torch"]["device"]
+    )
     text = json.dumps(facts)
     assert str(Path.home()) not in text
     assert platform.node() == "" or platform.node() not in text
     assert getpass.getuser() not in text.replace("processor", "")
 
 
-@pytest.mark.parametrize("answer", [subprocess.CompletedProcess([], -11, "", "boom"), subprocess.CompletedProcess([], 0, "no json\n", ""),
-                                    subprocess.TimeoutExpired("python", 1), OSError(12, "Cannot allocate memory")])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        subprocess.CompletedProcess([], -11, "", "boom"),
+        subprocess.CompletedProcess([], 0, "no json\n", ""),
+        subprocess.TimeoutExpired("python", 1),
+        OSError(12, "Cannot allocate memory"),
+    ],
+)
 def test_a_torch_that_crashes_costs_one_line(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
     def run(*_: Any, **__: Any) -> Any:
         if isinstance(answer, Exception):

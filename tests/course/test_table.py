@@ -28,13 +28,28 @@ def test_the_course_is_read_and_every_lesson_has_its_notebook() -> None:
         assert lesson.title and lesson.summary and lesson.level
 
 
-@pytest.mark.parametrize("text", ["1", "01", "mnist", "MNIST", "01_mnist", "01-mnist", "notebooks/01_mnist.ipynb",
-                                  "notebooks\\01_mnist.ipynb", "mnis", "first network"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1",
+        "01",
+        "mnist",
+        "MNIST",
+        "01_mnist",
+        "01-mnist",
+        "notebooks/01_mnist.ipynb",
+        "notebooks\\01_mnist.ipynb",
+        "mnis",
+        "first network",
+    ],
+)
 def test_a_lesson_is_found_by_number_name_part_and_file(text: str) -> None:
     assert table.find(text).label == "01_mnist"
 
 
-@pytest.mark.parametrize(("text", "part"), [("7", "no lesson '7'"), ("", "no lesson"), ("nothing", "no lesson"), ("m", "several")])
+@pytest.mark.parametrize(
+    ("text", "part"), [("7", "no lesson '7'"), ("", "no lesson"), ("nothing", "no lesson"), ("m", "several")]
+)
 def test_what_is_not_found_is_told_with_what_there_is(text: str, part: str) -> None:
     with pytest.raises(LabkitError, match=part) as caught:
         table.find(text)
@@ -61,16 +76,28 @@ def test_full_and_limits_are_read(tmp_path: Path) -> None:
     assert lesson.path == tmp_path / "00_first.ipynb"
 
 
-@pytest.mark.parametrize(("text", "part"), [
-    ("[[lesson]\n", "not valid TOML"), ("", r"holds no \[\[lesson\]\]"), ("lesson = 3", "holds no"), ("lesson = [3]", "not a table"),
-    (ROW.replace('title = "First"\n', ""), "lacks 'title'"),
-    (ROW.replace("minutes = 5", 'minutes = "5"'), "wrong kind of value for 'minutes'"),
-    (ROW.replace("minutes = 5", "minutes = true"), "wrong kind"), (ROW.replace("minutes = 5", "minutes = 0"), "above 0"),
-    (ROW + ROW, "twice"), (ROW.replace("needs = []", 'needs = ["07"]'), "needs 07"), (ROW + 'colour = "red"\n', "unknown key: colour"),
-    (ROW.replace('"00"', '"0"'), "two digits"), (ROW.replace('"first"', '"../first"'), "lower-case"),
-    (ROW + "[lesson.full]\nsizes = [1, 2]\n", "plain numbers"), (ROW + "[lesson.limits.quick]\ncell_s = -1\n", "above 0"),
-    (ROW + "[lesson.limits.fast]\ncell_s = 1\n", "quick or full"), (ROW + "[lesson.limits]\nquick = 3\n", "quick or full"),
-])
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[[lesson]\n", "not valid TOML"),
+        ("", r"holds no \[\[lesson\]\]"),
+        ("lesson = 3", "holds no"),
+        ("lesson = [3]", "not a table"),
+        (ROW.replace('title = "First"\n', ""), "lacks 'title'"),
+        (ROW.replace("minutes = 5", 'minutes = "5"'), "wrong kind of value for 'minutes'"),
+        (ROW.replace("minutes = 5", "minutes = true"), "wrong kind"),
+        (ROW.replace("minutes = 5", "minutes = 0"), "above 0"),
+        (ROW + ROW, "twice"),
+        (ROW.replace("needs = []", 'needs = ["07"]'), "needs 07"),
+        (ROW + 'colour = "red"\n', "unknown key: colour"),
+        (ROW.replace('"00"', '"0"'), "two digits"),
+        (ROW.replace('"first"', '"../first"'), "lower-case"),
+        (ROW + "[lesson.full]\nsizes = [1, 2]\n", "plain numbers"),
+        (ROW + "[lesson.limits.quick]\ncell_s = -1\n", "above 0"),
+        (ROW + "[lesson.limits.fast]\ncell_s = 1\n", "quick or full"),
+        (ROW + "[lesson.limits]\nquick = 3\n", "quick or full"),
+    ],
+)
 def test_a_damaged_table_is_one_sentence_with_a_remedy(tmp_path: Path, text: str, part: str) -> None:
     with pytest.raises(LabkitError, match=part) as caught:
         load(tmp_path, text)
@@ -96,8 +123,14 @@ def test_a_python_without_any_toml_reader_is_told_what_to_do(monkeypatch: pytest
 
 def test_labkit_list_needs_nothing_installed() -> None:
     code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(['list']))"
-    answer = subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=table.NOTEBOOKS.parent,
-                            capture_output=True, encoding="utf-8", check=False, timeout=60)
+    answer = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        cwd=table.NOTEBOOKS.parent,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
     if sys.version_info < (3, 11):
         assert answer.returncode in (0, 1) and "Traceback" not in answer.stderr
     else:

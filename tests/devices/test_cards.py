@@ -40,15 +40,27 @@ def text(shown: Card) -> str:
 
 def test_mi300x() -> None:
     shown = card(torch_on(MI300X, "rocm7.2"), smoke=passed("cuda:0"), machine=MI300X)
-    assert shown.device == "cuda:0" and shown.build == "rocm" and shown.gfx == "gfx942" and shown.ready and not shown.advice
+    assert (
+        shown.device == "cuda:0"
+        and shown.build == "rocm"
+        and shown.gfx == "gfx942"
+        and shown.ready
+        and not shown.advice
+    )
     assert "gfx942 (CDNA3)" in text(shown) and "this torch lists gfx942" in text(shown)
     assert "native: float32, tf32, bfloat16, float16, fp8" in text(shown)
     assert "9 of 9 kernels" in text(shown) and "labkit.device() is 'cuda:0'" in text(shown)
 
 
 def test_rx6600_with_a_wheel_that_lacks_its_target() -> None:
-    failed = tuple(KernelResult(op, dtype, "error", None, 0.1, "HIP error: invalid device function") for dtype in DTYPES for op in OPS)
-    test = SmokeTest("cuda:0", failed, torch_on(RX6600, "rocm7.2"), "9 of 9 kernels fail on 'cuda:0'", "install another torch")
+    failed = tuple(
+        KernelResult(op, dtype, "error", None, 0.1, "HIP error: invalid device function")
+        for dtype in DTYPES
+        for op in OPS
+    )
+    test = SmokeTest(
+        "cuda:0", failed, torch_on(RX6600, "rocm7.2"), "9 of 9 kernels fail on 'cuda:0'", "install another torch"
+    )
     shown = card(test.facts, smoke=test, machine=RX6600)
     assert shown.device == "cpu" and shown.gfx == "gfx1032"
     assert "this torch has none for gfx1032" in text(shown) and "FAILED: 0 of 9" in text(shown)
@@ -78,19 +90,40 @@ def test_an_amd_gpu_with_a_build_that_cannot_drive_it(wheel: str) -> None:
 
 
 def test_an_nvidia_gpu() -> None:
-    facts = {**torch_on(NONE, "cuda"), "available": True, "devices": [
-        {"index": 0, "name": "NVIDIA H200", "gfx": None, "capability": [9, 0], "memory_bytes": 139 * GIB, "integrated": False}]}
+    facts = {
+        **torch_on(NONE, "cuda"),
+        "available": True,
+        "devices": [
+            {
+                "index": 0,
+                "name": "NVIDIA H200",
+                "gfx": None,
+                "capability": [9, 0],
+                "memory_bytes": 139 * GIB,
+                "integrated": False,
+            }
+        ],
+    }
     shown = card(facts, smoke=passed("cuda:0"), machine=machine(nvidia=True))
     assert shown.gfx == "sm_90" and "compute capability 9.0 (NVIDIA)" in text(shown) and "139.0 GiB" in text(shown)
     assert "native: float32, tf32, float16, bfloat16, fp8" in text(shown)
 
 
-@pytest.mark.parametrize(("flags", "words"), [
-    ({"avx2": True, "avx512_bf16": False, "avx512_fp16": False}, "emulated (works, saves no time): float16, bfloat16"),
-    ({"avx512_bf16": True, "avx512_fp16": False}, "native: float32, bfloat16 · emulated (works, saves no time): float16"),
-    ({"amx_bf16": True, "amx_fp16": True}, "native: float32, float16, bfloat16"),
-    ({}, "not known: float16, bfloat16"),
-])
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (
+            {"avx2": True, "avx512_bf16": False, "avx512_fp16": False},
+            "emulated (works, saves no time): float16, bfloat16",
+        ),
+        (
+            {"avx512_bf16": True, "avx512_fp16": False},
+            "native: float32, bfloat16 · emulated (works, saves no time): float16",
+        ),
+        ({"amx_bf16": True, "amx_fp16": True}, "native: float32, float16, bfloat16"),
+        ({}, "not known: float16, bfloat16"),
+    ],
+)
 def test_a_cpu_says_what_its_flags_say(flags: dict[str, bool], words: str) -> None:
     facts = torch_on(NONE, "cpu")
     facts["cpu"]["flags"] = flags
@@ -99,7 +132,11 @@ def test_a_cpu_says_what_its_flags_say(flags: dict[str, bool], words: str) -> No
 
 
 def test_no_torch_at_all() -> None:
-    shown = card({}, smoke=SmokeTest(None, problem="torch is not installed in this Python", remedy="run the set-up"), machine=MI300X)
+    shown = card(
+        {},
+        smoke=SmokeTest(None, problem="torch is not installed in this Python", remedy="run the set-up"),
+        machine=MI300X,
+    )
     assert shown.device is None and shown.build is None and not shown.ready
     assert "torch is not installed" in text(shown) and "What to do: run the set-up." in shown.advice[0]
 
@@ -107,12 +144,18 @@ def test_no_torch_at_all() -> None:
 def test_a_rocm_torch_that_sees_nothing() -> None:
     facts = {**torch_on(MI300X, "rocm7.2"), "available": False, "devices": []}
     shown = card(facts, machine=MI300X)
-    assert "is_available() is False" in text(shown) and any("/dev/kfd and groups" in sentence for sentence in shown.advice)
+    assert "is_available() is False" in text(shown) and any(
+        "/dev/kfd and groups" in sentence for sentence in shown.advice
+    )
 
 
 def test_an_apple_gpu() -> None:
     shown = card(torch_on(machine(system="macos", apple=True), "cpu"), machine=machine(system="macos", apple=True))
-    assert shown.device == "cpu" and "macOS" in text(shown) and any("LABKIT_DEVICE=mps" in sentence for sentence in shown.advice)
+    assert (
+        shown.device == "cpu"
+        and "macOS" in text(shown)
+        and any("LABKIT_DEVICE=mps" in sentence for sentence in shown.advice)
+    )
 
 
 def test_an_override_is_shown_and_one_that_cannot_be_obeyed_is_explained() -> None:
@@ -136,7 +179,11 @@ def test_float32_that_fails_on_the_only_device_is_not_ready() -> None:
 
 def test_a_simulated_card_says_so() -> None:
     shown = card(torch_on(MI300X, "rocm7.2"), machine=MI300X, simulated="mi300x")
-    assert shown.simulated and "Simulated machine: mi300x" in str(shown) and "not run: this machine is simulated" in text(shown)
+    assert (
+        shown.simulated
+        and "Simulated machine: mi300x" in str(shown)
+        and "not run: this machine is simulated" in text(shown)
+    )
     assert "Simulated machine" in shown._repr_html_() and "dashed" in shown._repr_html_()
 
 

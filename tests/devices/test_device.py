@@ -50,7 +50,8 @@ def test_the_override(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_without_kernels_gives_the_cpu_and_says_so_once(
-        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("torch")
     monkeypatch.setattr(devices, "_facts_here", lambda: torch_on(RX6600, "rocm7.2"))
     assert str(devices.device()) == "cpu" == str(devices.device())
@@ -58,7 +59,9 @@ def test_a_gpu_without_kernels_gives_the_cpu_and_says_so_once(
     assert told.count("no kernels for gfx1032") == 1
 
 
-def test_a_first_kernel_that_fails_gives_the_cpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_first_kernel_that_fails_gives_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("torch")
     monkeypatch.setattr(devices, "_facts_here", lambda: torch_on(RX6600, "amd"))
     monkeypatch.setattr(devices, "_first_kernel", lambda device: "HIP error: hipErrorInvalidImage")
@@ -80,12 +83,17 @@ def test_the_first_kernel_on_the_cpu_is_right() -> None:
     assert devices._first_kernel("meta") != ""  # a device without numbers cannot be right
 
 
-@pytest.mark.parametrize(("error", "words"), [
-    (ModuleNotFoundError("No module named 'torch'"), "not installed"),
-    (OSError("libamdhip64.so.7: cannot open shared object file: No such file or directory"), "libamdhip64.so.7"),
-    (ImportError("undefined symbol: _ZN3c10"), "cannot start"),
-])
-def test_a_torch_that_does_not_import_is_one_sentence(monkeypatch: pytest.MonkeyPatch, error: Exception, words: str) -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ModuleNotFoundError("No module named 'torch'"), "not installed"),
+        (OSError("libamdhip64.so.7: cannot open shared object file: No such file or directory"), "libamdhip64.so.7"),
+        (ImportError("undefined symbol: _ZN3c10"), "cannot start"),
+    ],
+)
+def test_a_torch_that_does_not_import_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+) -> None:
     real = builtins.__import__
 
     def broken(name: str, *arguments: Any, **options: Any) -> Any:

@@ -37,21 +37,26 @@ def test_one_wrong_element_is_caught(dtype: str) -> None:
     assert found["status"] == "wrong" and "allowed" in found["text"]
 
 
-@pytest.mark.parametrize(("op", "kernel"), [
-    ("matmul", lambda a, b: torch.zeros_like(a @ b)),  # a kernel that wrote nothing
-    ("matmul", lambda a, b: b @ a),
-    ("conv", lambda a, b: torch.nn.functional.conv2d(a, b.flip(3), padding=1)),
-    ("conv", lambda a, b: torch.nn.functional.conv2d(a, b, padding=1) * float("nan")),
-    ("copy", lambda a: a.reshape(256, 512)),
-    ("copy", lambda a: a.t().contiguous() + 1e-3),
-])
+@pytest.mark.parametrize(
+    ("op", "kernel"),
+    [
+        ("matmul", lambda a, b: torch.zeros_like(a @ b)),  # a kernel that wrote nothing
+        ("matmul", lambda a, b: b @ a),
+        ("conv", lambda a, b: torch.nn.functional.conv2d(a, b.flip(3), padding=1)),
+        ("conv", lambda a, b: torch.nn.functional.conv2d(a, b, padding=1) * float("nan")),
+        ("copy", lambda a: a.reshape(256, 512)),
+        ("copy", lambda a: a.t().contiguous() + 1e-3),
+    ],
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_wrong_kernels_are_caught(op: str, kernel: Any, dtype: str) -> None:
     assert check_kernel(torch, "cpu", op, dtype, kernel)["status"] == "wrong"
 
 
 def test_half_precision_in_a_float32_kernel_is_caught() -> None:
-    assert check_kernel(torch, "cpu", "matmul", "float32", lambda a, b: a.bfloat16() @ b.bfloat16())["status"] == "wrong"
+    assert (
+        check_kernel(torch, "cpu", "matmul", "float32", lambda a, b: a.bfloat16() @ b.bfloat16())["status"] == "wrong"
+    )
 
 
 def raises(error: Exception) -> Any:
@@ -61,11 +66,14 @@ def raises(error: Exception) -> Any:
     return kernel
 
 
-@pytest.mark.parametrize(("error", "status"), [
-    (RuntimeError("HIP error: invalid device function"), "error"),
-    (RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'"), "unsupported"),
-    (NotImplementedError("no such operator"), "unsupported"),
-])
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (RuntimeError("HIP error: invalid device function"), "error"),
+        (RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'"), "unsupported"),
+        (NotImplementedError("no such operator"), "unsupported"),
+    ],
+)
 def test_an_exception_is_an_outcome(error: Exception, status: str) -> None:
     found = check_kernel(torch, "cpu", "matmul", "float16", raises(error))
     assert found["status"] == status and str(error) in found["text"]

@@ -15,8 +15,14 @@ from labkit.devices import smoke
 from labkit.devices.kernels import DTYPES, MARK, OPS
 from labkit.devices.smoke import read
 
-FACTS = {"version": "2.13.0+rocm7.2", "hip": "7.2", "cuda": None, "arch_list": ["gfx1030"], "env": {},
-         "devices": [{"index": 0, "name": "Radeon RX 6600", "gfx": "gfx1032", "capability": None, "integrated": False}]}
+FACTS = {
+    "version": "2.13.0+rocm7.2",
+    "hip": "7.2",
+    "cuda": None,
+    "arch_list": ["gfx1030"],
+    "env": {},
+    "devices": [{"index": 0, "name": "Radeon RX 6600", "gfx": "gfx1032", "capability": None, "integrated": False}],
+}
 
 
 PATIENCE = (1, 5, 30, 120)  # seconds: on a busy machine even the start of Python can take a while
@@ -63,33 +69,49 @@ def test_a_device_that_is_not_there_is_a_sentence() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
 def test_a_child_that_is_killed_names_its_kernel(name: str) -> None:
-    text = lines({"step": "import torch"}, {"facts": FACTS}, {"device": "cuda:0"}, {"step": "matmul in float32"},
-                 result("matmul", "float32"), {"step": "conv in float32"})
-    code = f"import os, signal, sys; sys.stdout.write({text!r}); sys.stdout.flush(); os.kill(os.getpid(), signal.{name})"
+    text = lines(
+        {"step": "import torch"},
+        {"facts": FACTS},
+        {"device": "cuda:0"},
+        {"step": "matmul in float32"},
+        result("matmul", "float32"),
+        {"step": "conv in float32"},
+    )
+    code = (
+        f"import os, signal, sys; sys.stdout.write({text!r}); sys.stdout.flush(); os.kill(os.getpid(), signal.{name})"
+    )
     test = smoke.run(command=python(code), timeout_s=60)
     assert not test.passed and not test.usable
-    assert f"ended by the signal {name}" in test.problem and "conv in float32" in test.problem and "cuda:0" in test.problem
+    assert (
+        f"ended by the signal {name}" in test.problem and "conv in float32" in test.problem and "cuda:0" in test.problem
+    )
     assert test.remedy
     assert [outcome.status for outcome in test.results] == ["ok", "crashed"]
     assert test.facts["version"] == FACTS["version"]  # what it said before it died is not lost
 
 
 def test_a_child_that_hangs_is_stopped() -> None:
-    code = f"import sys, time; sys.stdout.write({lines({'step': 'import torch'})!r}); sys.stdout.flush(); time.sleep(600)"
+    code = (
+        f"import sys, time; sys.stdout.write({lines({'step': 'import torch'})!r}); sys.stdout.flush(); time.sleep(600)"
+    )
     start = time.monotonic()
     for timeout_s in PATIENCE:
         test = smoke.run(command=python(code), timeout_s=timeout_s)
         if "import torch" in test.problem:
             break
     assert time.monotonic() - start < 200
-    assert "hung" in test.problem and "import torch" in test.problem and f"{timeout_s} s" in test.problem and test.remedy
+    assert (
+        "hung" in test.problem and "import torch" in test.problem and f"{timeout_s} s" in test.problem and test.remedy
+    )
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_nothing_of_a_stopped_child_lives_on(tmp_path: Path) -> None:
     note = tmp_path / "pids"
-    code = (f"import os, subprocess, sys, time; grandchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
-            f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{grandchild.pid}}'); time.sleep(600)")
+    code = (
+        f"import os, subprocess, sys, time; grandchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
+        f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{grandchild.pid}}'); time.sleep(600)"
+    )
     for timeout_s in PATIENCE:
         smoke.run(command=python(code), timeout_s=timeout_s)
         pids = note.read_text(encoding="utf-8").split() if note.exists() else []
@@ -168,7 +190,9 @@ def test_a_crash_while_ending_keeps_the_results() -> None:
 
 def test_a_memory_fault_is_recognised_in_what_the_runtime_printed() -> None:
     printed = lines({"facts": FACTS}, {"device": "cuda:0"}, {"step": "conv in float16"})
-    test = read(printed, "Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f. Reason: Page not present", -6)
+    test = read(
+        printed, "Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f. Reason: Page not present", -6
+    )
     assert "touched memory that is not its own" in test.problem and "conv in float16" in test.problem
 
 
@@ -177,22 +201,39 @@ def test_windows_access_violation() -> None:
     assert "access violation" in test.problem and "import torch" in test.problem
 
 
-@pytest.mark.parametrize(("kind", "text", "words"), [
-    ("ModuleNotFoundError", "No module named 'torch'", "not installed"),
-    ("ImportError", "libamdhip64.so.6: cannot open shared object file: No such file or directory", "ROCm library libamdhip64.so.6"),
-    ("OSError", "libcudnn.so.9: cannot open shared object file: No such file or directory", "CUDA library libcudnn.so.9"),
-    ("OSError", "[WinError 126] The specified module could not be found. Error loading \"C:\\x\\c10.dll\"", "c10.dll"),
-    ("ImportError", "DLL load failed while importing _C", "DLL"),
-    ("ModuleNotFoundError", "No module named 'torch._C'", "cannot start"),
-    ("AttributeError", "partially initialized module 'torch'", "cannot start"),
-])
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("ModuleNotFoundError", "No module named 'torch'", "not installed"),
+        (
+            "ImportError",
+            "libamdhip64.so.6: cannot open shared object file: No such file or directory",
+            "ROCm library libamdhip64.so.6",
+        ),
+        (
+            "OSError",
+            "libcudnn.so.9: cannot open shared object file: No such file or directory",
+            "CUDA library libcudnn.so.9",
+        ),
+        (
+            "OSError",
+            '[WinError 126] The specified module could not be found. Error loading "C:\\x\\c10.dll"',
+            "c10.dll",
+        ),
+        ("ImportError", "DLL load failed while importing _C", "DLL"),
+        ("ModuleNotFoundError", "No module named 'torch._C'", "cannot start"),
+        ("AttributeError", "partially initialized module 'torch'", "cannot start"),
+    ],
+)
 def test_a_torch_that_does_not_import_is_a_sentence(kind: str, text: str, words: str) -> None:
     test = read(lines({"step": "import torch"}, {"import_error": {"type": kind, "text": text}}), "", 0)
     assert words in test.problem and test.remedy and not test.passed and not test.facts
 
 
 def test_a_broken_torch_in_the_child(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "torch.py").write_text("raise OSError('librocblas.so.5: cannot open shared object file: No such file')", encoding="utf-8")
+    (tmp_path / "torch.py").write_text(
+        "raise OSError('librocblas.so.5: cannot open shared object file: No such file')", encoding="utf-8"
+    )
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from labkit.devices import child; sys.exit(child.main(['auto']))"
     test = smoke.run(command=python(code), timeout_s=60)
     assert "librocblas.so.5" in test.problem and test.remedy

@@ -14,17 +14,20 @@ def states(name: str) -> list[str]:
     return [layer.state for layer in layers(simulate.snapshot(name))]
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("rx7900xtx", ["good"] * 7),
-    ("mi300x_x8", ["good"] * 7),
-    ("no_gpu", ["good", "good", "absent", "absent", "absent", "absent", "absent"]),
-    ("user_not_in_render_group", ["good", "good", "good", "good", "bad", "good", "good"]),
-    ("container_without_devices", ["good", "good", "good", "good", "bad", "good", "good"]),
-    ("cpu_wheel_on_rx7900xtx", ["good", "bad", "absent", "absent", "good", "good", "good"]),
-    ("wheel_without_target_rx6600", ["good", "bad", "good", "good", "good", "good", "good"]),
-    ("windows_rx7900xtx", ["good", "good", "good", "good", "absent", "good", "good"]),
-    ("wsl_rx7900xtx", ["good", "good", "good", "good", "absent", "good", "good"]),
-])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("rx7900xtx", ["good"] * 7),
+        ("mi300x_x8", ["good"] * 7),
+        ("no_gpu", ["good", "good", "absent", "absent", "absent", "absent", "absent"]),
+        ("user_not_in_render_group", ["good", "good", "good", "good", "bad", "good", "good"]),
+        ("container_without_devices", ["good", "good", "good", "good", "bad", "good", "good"]),
+        ("cpu_wheel_on_rx7900xtx", ["good", "bad", "absent", "absent", "good", "good", "good"]),
+        ("wheel_without_target_rx6600", ["good", "bad", "good", "good", "good", "good", "good"]),
+        ("windows_rx7900xtx", ["good", "good", "good", "good", "absent", "good", "good"]),
+        ("wsl_rx7900xtx", ["good", "good", "good", "good", "absent", "good", "good"]),
+    ],
+)
 def test_which_layer_is_missing_or_broken(name: str, expected: list[str]) -> None:
     assert states(name) == expected
 
@@ -55,9 +58,18 @@ def test_every_simulated_machine_has_a_card_that_says_so(name: str) -> None:
     assert len(facts["devices"]) == len(simulate.snapshot(name)["torch"]["gcn_arch_names"])
 
 
-@pytest.mark.parametrize(("name", "device"), [
-    ("rx6600", "cuda:0"), ("wheel_without_target_rx6600", "cpu"), ("cpu_wheel_on_rx7900xtx", "cpu"), ("no_gpu", "cpu"),
-    ("container_without_devices", "cpu"), ("laptop_780m_rx7700s", "cuda:0"), ("strix_halo", "cuda:0")])
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("rx6600", "cuda:0"),
+        ("wheel_without_target_rx6600", "cpu"),
+        ("cpu_wheel_on_rx7900xtx", "cpu"),
+        ("no_gpu", "cpu"),
+        ("container_without_devices", "cpu"),
+        ("laptop_780m_rx7700s", "cuda:0"),
+        ("strix_halo", "cuda:0"),
+    ],
+)
 def test_the_device_that_a_simulated_machine_would_get(name: str, device: str) -> None:
     assert simulated_card(name).device == device
 

@@ -90,6 +90,7 @@ def test_every_key_that_a_probe_can_raise_has_a_hint() -> None:
 
 # The meta-test: a small sound exercise, and every way to break its check.
 
+
 def _probe(answer: object) -> None:
     value = answer(3)  # type: ignore[operator]
     if value is NotImplemented:

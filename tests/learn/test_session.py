@@ -86,8 +86,15 @@ def test_an_interrupt_passes_through() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "key"),
-    [(42, "not_callable"), ("text", "not_callable"), (lambda: 3, "signature"), (lambda *a: None, "returned_none"),
-     (lambda *a: "x", "not_a_number"), (lambda *a: torch.zeros(2), "not_a_number"), (object(), "not_callable")],
+    [
+        (42, "not_callable"),
+        ("text", "not_callable"),
+        (lambda: 3, "signature"),
+        (lambda *a: None, "returned_none"),
+        (lambda *a: "x", "not_a_number"),
+        (lambda *a: torch.zeros(2), "not_a_number"),
+        (object(), "not_callable"),
+    ],
 )
 def test_odd_answers_get_a_hint_and_never_raise(answer: object, key: str) -> None:
     assert check("output_size", answer).key == key
@@ -212,6 +219,7 @@ def test_an_error_without_a_hint_of_its_own_leads_on_from_try_to_try() -> None:
 
 def test_an_argument_changed_in_place_is_named_in_every_exercise() -> None:
     for name in ("channel_stats", "normalize", "augment", "evaluate", "fit"):
+
         def meddles(first, *rest, name=name):  # type: ignore[no-untyped-def]
             tensors = [a for a in (first, *rest) if isinstance(a, torch.Tensor)]
             tensors[0].zero_()
@@ -222,10 +230,14 @@ def test_an_argument_changed_in_place_is_named_in_every_exercise() -> None:
 
 
 def test_a_check_leaves_the_model_of_a_wrong_answer_as_it_is() -> None:
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(8 * 28 * 28, 10)).eval()
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(8 * 28 * 28, 10)
+    ).eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     assert check("small_cnn", lambda width=16: model).key == "same_model"
-    assert not model.training and all(torch.equal(before[k], v) and v.dtype == before[k].dtype for k, v in model.state_dict().items())
+    assert not model.training and all(
+        torch.equal(before[k], v) and v.dtype == before[k].dtype for k, v in model.state_dict().items()
+    )
 
 
 def test_a_forgotten_return_is_not_an_unstarted_exercise() -> None:

@@ -59,12 +59,18 @@ def test_each_guess_may_be_left_out_and_is_shown_beside_the_result(capsys: pytes
     names, _ = run()
     told = capsys.readouterr().out
     assert names["my_guess"] is None and told.count("Your guess: none") == 3
-    assert "Of 4 builds 2 say True, 1 would run a kernel." in told, "cpu and cuda see no GPU; only AMD's has its kernels"
+    assert "Of 4 builds 2 say True, 1 would run a kernel." in told, (
+        "cpu and cuda see no GPU; only AMD's has its kernels"
+    )
 
 
 def test_a_question_stands_before_a_cell_without_a_stored_answer() -> None:
     cells = json.loads(LESSON.path.read_text(encoding="utf-8"))["cells"]
-    asked = [at for at, cell in enumerate(cells) if cell["cell_type"] == "code" and "my_guess = None" in "".join(cell["source"])]
+    asked = [
+        at
+        for at, cell in enumerate(cells)
+        if cell["cell_type"] == "code" and "my_guess = None" in "".join(cell["source"])
+    ]
     assert len(asked) == 3
     for at in asked:
         assert cells[at + 1]["cell_type"] == "code" and cells[at + 1]["outputs"] == []
@@ -120,10 +126,16 @@ def test_a_machine_with_a_fault_is_told_to_mend_it_first(monkeypatch: pytest.Mon
     assert "Mend this first: The process may not open /dev/kfd" in shown[-1].data and "usermod" in shown[-1].data
 
 
-def test_kernels_that_fail_do_not_stop_the_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kernels_that_fail_do_not_stop_the_lesson(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("torch")
     real = devices.smoke_test()
-    bad = tuple(KernelResult(op, dtype, "wrong" if dtype == "float16" else "ok", 0.5, 0.1, "off") for dtype in DTYPES for op in OPS)
+    bad = tuple(
+        KernelResult(op, dtype, "wrong" if dtype == "float16" else "ok", 0.5, 0.1, "off")
+        for dtype in DTYPES
+        for op in OPS
+    )
     test = SmokeTest("cpu", bad, real.facts, "3 of 9 kernels give wrong numbers on 'cpu'", "update the driver")
     monkeypatch.setattr(devices, "_tested", {"auto": test, "cpu": test})
     _, shown = run()
@@ -133,4 +145,6 @@ def test_kernels_that_fail_do_not_stop_the_lesson(monkeypatch: pytest.MonkeyPatc
 
 def test_the_lesson_imports_nothing_slow_before_the_card() -> None:
     before = "".join("".join(cell["source"]) for cell in code_cells()[:2])
-    assert "import torch" not in before and "torchvision" not in "".join("".join(cell["source"]) for cell in code_cells())
+    assert "import torch" not in before and "torchvision" not in "".join(
+        "".join(cell["source"]) for cell in code_cells()
+    )

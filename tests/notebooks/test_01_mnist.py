@@ -66,7 +66,9 @@ def test_the_words_say_that_it_learnt(text: str) -> None:
 
 
 def test_the_cost_of_item_is_one_ratio_with_one_interval(text: str) -> None:
-    assert re.search(r"takes \*\*[\d.]+ times\*\* as long as one that does not \(ratio; 95 % interval [\d.]+ to [\d.]+\)\. So ", text)
+    assert re.search(
+        r"takes \*\*[\d.]+ times\*\* as long as one that does not \(ratio; 95 % interval [\d.]+ to [\d.]+\)\. So ", text
+    )
 
 
 def test_the_model_s_file_stays_until_the_kernel_ends(notebook: dict[str, Any]) -> None:
@@ -101,8 +103,17 @@ def test_steps_that_are_too_large_are_called_that() -> None:
     assert "nan at the start" not in told and "nan%" not in told
 
 
-@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"train_size": -5}, {"dataset": "cats"}, {"dataset": "cifar10"},
-                                   {"epochs": 0}, {"learning_rate": 0.0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"batch_size": 0},
+        {"train_size": -5},
+        {"dataset": "cats"},
+        {"dataset": "cifar10"},
+        {"epochs": 0},
+        {"learning_rate": 0.0},
+    ],
+)
 def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(AssertionError, match=next(iter(wrong))):
         run_until("labkit.device()", **wrong)
@@ -121,8 +132,12 @@ def test_it_learns_and_draws_once(notebook: dict[str, Any], text: str) -> None:
 def test_a_stand_in_is_named_in_every_figure_about_data(notebook: dict[str, Any], text: str) -> None:
     if "STAND-IN" not in text:
         pytest.skip("real MNIST is on this machine")
-    alts = [o["metadata"]["image/png"]["alt"] for cell in notebook["cells"] for o in cell.get("outputs", [])
-            if "image/png" in o.get("data", {})]
+    alts = [
+        o["metadata"]["image/png"]["alt"]
+        for cell in notebook["cells"]
+        for o in cell.get("outputs", [])
+        if "image/png" in o.get("data", {})
+    ]
     assert len(alts) == 6 and all(alts)
     assert sum("stand-in" in alt for alt in alts) == 4  # digits, curve, confusion, mistakes; the other two are times
     assert "this says nothing about MNIST" in text
@@ -133,8 +148,12 @@ def test_the_hip_device_is_really_tried(text: str) -> None:
     assert re.search(r"'rocm' fails: \S+", text)
 
 
-@pytest.mark.skipif(not FASHION.is_dir() and not os.environ.get("CI"), reason=(
-    "NOT CHECKED: 87 % on 60,000 real pictures, because Debian's package dataset-fashion-mnist is not installed here"))
+@pytest.mark.skipif(
+    not FASHION.is_dir() and not os.environ.get("CI"),
+    reason=(
+        "NOT CHECKED: 87 % on 60,000 real pictures, because Debian's package dataset-fashion-mnist is not installed here"
+    ),
+)
 def test_the_full_profile_reaches_87_per_cent_on_sixty_thousand_real_pictures() -> None:
     assert FASHION.is_dir(), ".ci/run installs dataset-fashion-mnist, and it is not there"
     folder = execute.BUILD / "test" / "fashion_full"

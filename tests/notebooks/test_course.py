@@ -25,12 +25,22 @@ def committed(lesson: Lesson) -> dict[str, Any]:
 
 
 def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "".join(cell["source"]).strip()
-            and "injected-parameters" not in cell["metadata"].get("tags", [])]
+    return [
+        cell
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+        and "".join(cell["source"]).strip()
+        and "injected-parameters" not in cell["metadata"].get("tags", [])
+    ]
 
 
 def exercises(lesson: Lesson) -> list[str]:
-    return [tag for cell in committed(lesson)["cells"] for tag in cell["metadata"].get("tags", []) if tag.startswith("exercise:")]
+    return [
+        tag
+        for cell in committed(lesson)["cells"]
+        for tag in cell["metadata"].get("tags", [])
+        if tag.startswith("exercise:")
+    ]
 
 
 @BY_LESSON
@@ -106,8 +116,12 @@ def test_the_run_as_a_whole(course_run: Any) -> None:
     assert all(lesson.title in text for lesson in LESSONS) and "peak memory" in text
 
 
-@pytest.mark.skipif(not FASHION.is_dir() and not os.environ.get("CI"), reason=(
-    "NOT CHECKED: lesson 01 on real pictures, because Debian's package dataset-fashion-mnist is not installed here"))
+@pytest.mark.skipif(
+    not FASHION.is_dir() and not os.environ.get("CI"),
+    reason=(
+        "NOT CHECKED: lesson 01 on real pictures, because Debian's package dataset-fashion-mnist is not installed here"
+    ),
+)
 def test_lesson_01_learns_from_sixty_thousand_real_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Full profile on the real data, to 87 % or better; in CI the package has to be there."""
     assert FASHION.is_dir(), ".ci/run installs dataset-fashion-mnist, and it is not there"
@@ -128,5 +142,7 @@ def test_lesson_01_learns_from_sixty_thousand_real_pictures(tmp_path: Path, monk
 def words(cell: dict[str, Any]) -> str:
     """Everything that a cell prints or shows as text."""
     parts = [out.get("text", "") for out in cell["outputs"]]
-    parts += [value for out in cell["outputs"] for kind, value in out.get("data", {}).items() if kind.startswith("text/")]
+    parts += [
+        value for out in cell["outputs"] for kind, value in out.get("data", {}).items() if kind.startswith("text/")
+    ]
     return "\n".join("".join(part) for part in parts)

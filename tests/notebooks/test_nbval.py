@@ -21,7 +21,9 @@ def test_nbval_finds_every_golden_cell_as_committed(lesson: Lesson) -> None:
     notebook = form.parse(form.read(lesson.path))
     assert verdict.passed == sum(cell["cell_type"] == "code" for cell in notebook["cells"])
     golden = [cell for cell in notebook["cells"] if form.is_golden(cell)]
-    assert len(golden) >= 3 and all(cell["execution_count"] for cell in golden), "nbval compares no cell without a count"
+    assert len(golden) >= 3 and all(cell["execution_count"] for cell in golden), (
+        "nbval compares no cell without a count"
+    )
 
 
 def test_nbval_sees_a_changed_golden_output(tmp_path: Path) -> None:

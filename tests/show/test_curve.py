@@ -129,7 +129,10 @@ def test_losses_that_end_as_no_number_do_not_hide_how_they_began():
     c = LiveCurve(show=False)
     for v in (2.0, float("nan"), *[float("nan")] * 58):
         c.add(v)
-    assert "loss 2.00 at the start, not finite at the end of 60 steps; 59 of the losses not finite, the first in step 2" in str(c)
+    assert (
+        "loss 2.00 at the start, not finite at the end of 60 steps; 59 of the losses not finite, the first in step 2"
+        in str(c)
+    )
 
 
 def test_the_rate_is_of_the_training_without_the_drawing():

@@ -52,7 +52,9 @@ def test_columns_do_not_shrink_to_one_word() -> None:
     shown = word_table(["check", "what it means"], [["gfx942", "a sentence of several words " * 4], ["b", "short"]])
     html = shown._repr_html_()
     assert "min-width:6ch" in html and "min-width:24ch" in html and "word-break:normal" in html
-    assert "min-width:14ch" in word_table(["architecture"], [["RDNA3"]])._repr_html_(), "and so is the longest of its heading"
+    assert "min-width:14ch" in word_table(["architecture"], [["RDNA3"]])._repr_html_(), (
+        "and so is the longest of its heading"
+    )
     assert "min-width:15ch" in word_table(["x"], [["a hardware-report is"]])._repr_html_(), "its longest word is whole"
 
 

@@ -26,7 +26,9 @@ class Clockwork:
     def cpu(self) -> float:
         return self.used
 
-    def work(self, seconds: float, *, stolen: Iterator[float] | None = None, first_calls: tuple[float, ...] = ()) -> Callable[[], None]:
+    def work(
+        self, seconds: float, *, stolen: Iterator[float] | None = None, first_calls: tuple[float, ...] = ()
+    ) -> Callable[[], None]:
         slow = list(first_calls)
 
         def function() -> None:

@@ -40,6 +40,7 @@ def test_drift_hits_all_functions_alike(clock: Any) -> None:
             clock.now += own * (1 + clock.now)  # twice as slow after a second
             clock.used += own
             clock.now += 0.01 if random_waits.random() < 0.1 else 0
+
         return function
 
     c = compare({"a": drifting(2e-3), "b": drifting(2e-3), "c": drifting(3e-3)}, stopwatch=clock.stopwatch())
@@ -50,7 +51,9 @@ def test_drift_hits_all_functions_alike(clock: Any) -> None:
 def test_a_busy_neighbour_makes_it_inconclusive(clock: Any) -> None:
     waits = random.Random(2)
     stolen = (0.0035 * (waits.random() < 0.6) for _ in itertools.count())
-    c = compare({"a": clock.work(1e-3, stolen=stolen), "b": clock.work(1e-3, stolen=stolen)}, stopwatch=clock.stopwatch())
+    c = compare(
+        {"a": clock.work(1e-3, stolen=stolen), "b": clock.work(1e-3, stolen=stolen)}, stopwatch=clock.stopwatch()
+    )
     assert c.contrasts[0].decision == "inconclusive" and c.stolen > 0.3 and "other processes" in str(c)
 
 
@@ -64,10 +67,11 @@ def test_order_is_random_in_each_round_and_repeatable(clock: Any) -> None:
             def function() -> None:
                 seen.append(name)
                 work()
+
             return function
 
         c = compare({"a": named("a"), "b": named("b")}, seconds=0.4, seed=seed, stopwatch=fresh.stopwatch())
-        return seen[-2 * c.pairs:]
+        return seen[-2 * c.pairs :]
 
     once = order(0)
     rounds = list(zip(once[::2], once[1::2], strict=True))
@@ -85,21 +89,32 @@ def test_long_functions_get_the_rounds_that_a_verdict_needs_within_three_times_t
 
 def test_another_baseline_may_be_named(clock: Any) -> None:
     c = compare({"a": clock.work(2e-3), "b": clock.work(4e-3)}, baseline="b", stopwatch=clock.stopwatch())
-    assert c.baseline == "b" and [contrast.name for contrast in c.contrasts] == ["a"] and c.contrasts[0].decision == "faster"
+    assert (
+        c.baseline == "b"
+        and [contrast.name for contrast in c.contrasts] == ["a"]
+        and c.contrasts[0].decision == "faster"
+    )
 
 
 def test_it_reads_well_draws_and_turns_into_json(clock: Any) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    c = compare({"one": clock.work(2e-3), "<two>": clock.work(3e-3), "three": clock.work(2e-3)}, stopwatch=clock.stopwatch())
+    c = compare(
+        {"one": clock.work(2e-3), "<two>": clock.work(3e-3), "three": clock.work(2e-3)}, stopwatch=clock.stopwatch()
+    )
     assert "1 (baseline)" in str(c) and f"{c.pairs} rounds" in str(c) and c.conditions.machine in str(c)
     assert "&lt;two&gt;" in c._repr_html_() and "<two>" not in c._repr_html_()
     told = json.loads(c.to_json())
-    assert [m["name"] for m in told["measurements"]] == ["one", "<two>", "three"] and told["contrasts"][0]["ratio"] == pytest.approx(1.5)
+    assert [m["name"] for m in told["measurements"]] == ["one", "<two>", "three"] and told["contrasts"][0][
+        "ratio"
+    ] == pytest.approx(1.5)
     ax = c.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["<two>", "three"]
     matplotlib.pyplot.close("all")
-    assert compare({"a": clock.work(2e-3), "b": clock.work(90e-3)}, stopwatch=clock.stopwatch()).plot().get_xscale() == "log"
+    assert (
+        compare({"a": clock.work(2e-3), "b": clock.work(90e-3)}, stopwatch=clock.stopwatch()).plot().get_xscale()
+        == "log"
+    )
     matplotlib.pyplot.close("all")
 
 
@@ -115,11 +130,21 @@ def test_misuse_is_told_in_a_sentence(clock: Any) -> None:
         c.ratio("c")
 
 
-@pytest.mark.parametrize(("decision", "ratio", "words"), [
-    ("faster", 0.95, "takes 5.0 % less time than"), ("faster", 0.1, "10.0 times as fast as"),
-    ("slower", 1.03, "takes 3.0 % more time than"), ("slower", 4.0, "takes 4.00 times as long as"),
-    ("no difference shown", 1.0, "a against b (ratio of times 1.00, 95 % interval 0.990 to 1.01): no difference shown; why"),
-    ("inconclusive", 1.4, "a against b (ratio of times 1.40, 95 % interval 1.39 to 1.41): inconclusive; why")])
+@pytest.mark.parametrize(
+    ("decision", "ratio", "words"),
+    [
+        ("faster", 0.95, "takes 5.0 % less time than"),
+        ("faster", 0.1, "10.0 times as fast as"),
+        ("slower", 1.03, "takes 3.0 % more time than"),
+        ("slower", 4.0, "takes 4.00 times as long as"),
+        (
+            "no difference shown",
+            1.0,
+            "a against b (ratio of times 1.00, 95 % interval 0.990 to 1.01): no difference shown; why",
+        ),
+        ("inconclusive", 1.4, "a against b (ratio of times 1.40, 95 % interval 1.39 to 1.41): inconclusive; why"),
+    ],
+)
 def test_the_sentences(decision: str, ratio: float, words: str) -> None:
     told = str(Contrast("a", "b", ratio, 0.99 * ratio, 1.01 * ratio, 50, decision, "why"))  # type: ignore[arg-type]
     assert words in told

@@ -98,8 +98,11 @@ def test_without_torch_loaded_the_host_is_timed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    bare = SimpleNamespace(__version__="2", cuda=SimpleNamespace(is_available=lambda: False),
-                           backends=SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False)))
+    bare = SimpleNamespace(
+        __version__="2",
+        cuda=SimpleNamespace(is_available=lambda: False),
+        backends=SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False)),
+    )
     monkeypatch.setitem(sys.modules, "torch", bare)
     assert isinstance(stopwatch_for(), HostStopwatch)
     with pytest.raises(LabkitError, match="not available"):
@@ -147,7 +150,9 @@ def test_device_events_time_the_device_and_share_a_pair_among_short_calls() -> N
     def kernel() -> None:
         cuda.queued_ms += 0.004
 
-    m = benchmark(kernel, seconds=0.05, warmup_seconds=0.1, stopwatch=EventStopwatch(SimpleNamespace(cuda=cuda), "cuda:0"))
+    m = benchmark(
+        kernel, seconds=0.05, warmup_seconds=0.1, stopwatch=EventStopwatch(SimpleNamespace(cuda=cuda), "cuda:0")
+    )
     assert m.median_s == pytest.approx(4e-6) and m.calls >= 250 and m.device == "cuda:0"
     assert cuda.log[:4] == ["synchronize", "record", "record", "synchronize"]
     assert m.stolen == 0

@@ -14,6 +14,7 @@ Array = np.ndarray
 
 def heavy_tail(generator: np.random.Generator, n: int) -> tuple[Array, Array]:
     """Two equally fast functions: a floor, lognormal jitter and one repetition in twelve up to ten times too long."""
+
     def one() -> Array:
         times = 1e-3 * np.exp(0.02 * np.abs(generator.standard_normal(n)))
         return times * np.where(generator.random(n) < 1 / 12, 1 + 9 * generator.random(n), 1.0)

@@ -5,10 +5,18 @@ import pytest
 from labkit.timing import words
 
 
-@pytest.mark.parametrize(("seconds", "text"), [
-    (2.0, "2.00 s"), (0.0123, "12.3 ms"), (1.5e-5, "15.0 µs"), (7.2e-8, "72.0 ns"),
-    (1e-12, "0.0010 ns"), (0.0, "0.0000 ns"), (431.0, "431 s"),
-])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (2.0, "2.00 s"),
+        (0.0123, "12.3 ms"),
+        (1.5e-5, "15.0 µs"),
+        (7.2e-8, "72.0 ns"),
+        (1e-12, "0.0010 ns"),
+        (0.0, "0.0000 ns"),
+        (431.0, "431 s"),
+    ],
+)
 def test_durations(seconds: float, text: str) -> None:
     assert words.duration(seconds) == text
 

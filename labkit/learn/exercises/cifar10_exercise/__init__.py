@@ -13,8 +13,17 @@ from labkit.learn.exercises.cifar10_exercise.training import (
 )
 
 EXERCISES = (
-    channel_stats, normalize, output_size, count_parameters, small_cnn, evaluate,
-    augment, learning_rate, fit, read_curves, beat_target,
+    channel_stats,
+    normalize,
+    output_size,
+    count_parameters,
+    small_cnn,
+    evaluate,
+    augment,
+    learning_rate,
+    fit,
+    read_curves,
+    beat_target,
 )
 
 __all__ = ["EXERCISES", "practice_curves"]

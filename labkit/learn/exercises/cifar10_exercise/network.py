@@ -14,7 +14,16 @@ from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
 from labkit.learn.numbers import as_numbers, one_number
 
-_SIZES = ((32, 3, 1, 0), (32, 3, 1, 1), (32, 5, 1, 2), (32, 2, 2, 0), (32, 3, 2, 1), (7, 3, 2, 0), (28, 5, 3, 1), (8, 8, 1, 0))
+_SIZES = (
+    (32, 3, 1, 0),
+    (32, 3, 1, 1),
+    (32, 5, 1, 2),
+    (32, 2, 2, 0),
+    (32, 3, 2, 1),
+    (7, 3, 2, 0),
+    (28, 5, 3, 1),
+    (8, 8, 1, 0),
+)
 
 
 def _right_size(size: int, kernel: int, stride: int, padding: int) -> int:
@@ -76,7 +85,8 @@ output_size = Exercise(
         ),
         "padding_once": Hint("padding is added on both sides.", "use `size + 2 * padding`."),
         "padding_ignored": Hint(
-            "padding makes the picture larger before the kernel moves.", "start from `size + 2 * padding`.",
+            "padding makes the picture larger before the kernel moves.",
+            "start from `size + 2 * padding`.",
         ),
         "round_up": Hint(
             "you round up. A kernel that would stand half outside does not count.",
@@ -101,42 +111,67 @@ output_size = Exercise(
         "It can move by size + 2·padding − kernel pixels. Divide by the stride, round down, and count the first place too.",
     ),
     mistakes=(
-        KnownMistake("first place not counted", """
+        KnownMistake(
+            "first place not counted",
+            """
 def output_size(size, kernel, stride=1, padding=0):
     return (size + 2 * padding - kernel) // stride
-""", "plus_one"),
-        KnownMistake("padding on one side only", """
+""",
+            "plus_one",
+        ),
+        KnownMistake(
+            "padding on one side only",
+            """
 def output_size(size, kernel, stride=1, padding=0):
     return (size + padding - kernel) // stride + 1
-""", "padding_once"),
-        KnownMistake("true division", """
+""",
+            "padding_once",
+        ),
+        KnownMistake(
+            "true division",
+            """
 def output_size(size, kernel, stride=1, padding=0):
     return (size + 2 * padding - kernel) / stride + 1
-""", "fraction"),
-        KnownMistake("stride forgotten", """
+""",
+            "fraction",
+        ),
+        KnownMistake(
+            "stride forgotten",
+            """
 def output_size(size, kernel, stride=1, padding=0):
     return size + 2 * padding - kernel + 1
-""", "stride"),
-        KnownMistake("one added before dividing", """
+""",
+            "stride",
+        ),
+        KnownMistake(
+            "one added before dividing",
+            """
 def output_size(size, kernel, stride=1, padding=0):
     return (size + 2 * padding - kernel + 1) // stride
-""", "stride_last"),
+""",
+            "stride_last",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def output_size(size, kernel, stride=1, padding=0):
     picture = torch.zeros(1, 1, 1, size)
     layer = nn.Conv2d(1, 1, (1, kernel), stride=(1, stride), padding=(0, padding))
     return layer(picture).shape[-1]
-""", """
+""",
+        """
 def output_size(size, kernel, stride=1, padding=0):
     return len(range(0, size + 2 * padding - kernel + 1, stride))
-""", """
+""",
+        """
 def output_size(size, kernel, stride=1, padding=0):
     return math.floor((size + 2 * padding - (kernel - 1) - 1) / stride + 1)
-""", """
+""",
+        """
 def output_size(size, kernel, stride=1, padding=0):
     return (torch.tensor(size + 2 * padding - kernel) // stride + 1).numpy()
-"""),
+""",
+    ),
 )
 
 
@@ -230,60 +265,93 @@ count_parameters = Exercise(
         "A parameter is trained only if `p.requires_grad` is True.",
     ),
     mistakes=(
-        KnownMistake("counts the tensors", """
+        KnownMistake(
+            "counts the tensors",
+            """
 def count_parameters(model):
     return len(list(model.parameters()))
-""", "tensors"),
-        KnownMistake("counts frozen parameters", """
+""",
+            "tensors",
+        ),
+        KnownMistake(
+            "counts frozen parameters",
+            """
 def count_parameters(model):
     return sum(p.numel() for p in model.parameters())
-""", "frozen"),
-        KnownMistake("goes through the state dict", """
+""",
+            "frozen",
+        ),
+        KnownMistake(
+            "goes through the state dict",
+            """
 def count_parameters(model):
     return sum(t.numel() for t in model.state_dict().values())
-""", "state_dict"),
-        KnownMistake("len instead of numel", """
+""",
+            "state_dict",
+        ),
+        KnownMistake(
+            "len instead of numel",
+            """
 def count_parameters(model):
     return sum(len(p) for p in model.parameters())
-""", "first_dimension"),
-        KnownMistake("prints and returns nothing", """
+""",
+            "first_dimension",
+        ),
+        KnownMistake(
+            "prints and returns nothing",
+            """
 def count_parameters(model):
     print(sum(p.numel() for p in model.parameters() if p.requires_grad))
-""", "returned_none"),
-        KnownMistake("thaws everything and counts it", """
+""",
+            "returned_none",
+        ),
+        KnownMistake(
+            "thaws everything and counts it",
+            """
 def count_parameters(model):
     total = 0
     for p in model.parameters():
         p.requires_grad = True
         total += p.numel() if p.requires_grad else 0
     return total
-""", "flags_changed"),
-        KnownMistake("gives back text", """
+""",
+            "flags_changed",
+        ),
+        KnownMistake(
+            "gives back text",
+            """
 def count_parameters(model):
     return f"{sum(p.numel() for p in model.parameters() if p.requires_grad):,}"
-""", "not_a_number"),
+""",
+            "not_a_number",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def count_parameters(model):
     total = 0
     for name, p in model.named_parameters():
         if p.requires_grad:
             total += math.prod(p.shape)
     return total
-""", """
+""",
+        """
 def count_parameters(model):
     return torch.tensor([p.numel() for p in model.parameters() if p.requires_grad]).sum()
-""", """
+""",
+        """
 import numpy as np
 
 def count_parameters(model):
     return sum(np.prod(p.shape) for p in model.parameters() if p.requires_grad)
-""", """
+""",
+        """
 import numpy as np
 
 def count_parameters(model):
     return np.array([p.numel() for p in model.parameters() if p.requires_grad]).sum(keepdims=True)
-"""),
+""",
+    ),
 )
 
 
@@ -349,14 +417,19 @@ def _name_the_misfit(layer: nn.Module, shape: list[int], error: Exception) -> No
     if isinstance(layer, nn.Conv2d) and len(shape) != 4:
         raise Wrong("flat_too_early", layer=kind, got=shape) from error
     if isinstance(layer, nn.Conv2d) and shape[1] != layer.in_channels:
-        raise Wrong("channels", layer=f"Conv2d({layer.in_channels}, {layer.out_channels}, …)", wants=layer.in_channels,
-                    got=shape[1]) from error
+        raise Wrong(
+            "channels",
+            layer=f"Conv2d({layer.in_channels}, {layer.out_channels}, …)",
+            wants=layer.in_channels,
+            got=shape[1],
+        ) from error
     if isinstance(layer, nn.BatchNorm2d):
         if len(shape) != 4:
             raise Wrong("flat_too_early", layer=kind, got=shape) from error
         if shape[1] != layer.num_features:
-            raise Wrong("channels", layer=f"BatchNorm2d({layer.num_features})", wants=layer.num_features,
-                        got=shape[1]) from error
+            raise Wrong(
+                "channels", layer=f"BatchNorm2d({layer.num_features})", wants=layer.num_features, got=shape[1]
+            ) from error
 
 
 def _probe_small_cnn(answer: Any) -> None:
@@ -410,7 +483,7 @@ small_cnn = Exercise(
     hints={
         "a_model": Hint(
             "this is a model already. Hand over the function that builds one.",
-            "write `check(\"small_cnn\", small_cnn)`, without calling it.",
+            'write `check("small_cnn", small_cnn)`, without calling it.',
         ),
         "not_a_model": Hint(
             "the function should give back an nn.Module, not a {kind}.",
@@ -493,48 +566,78 @@ small_cnn = Exercise(
         "After three poolings a 32×32 picture is 4×4; `nn.AdaptiveAvgPool2d(1)` or MaxPool makes it 1×1 before the linear layer.",
     ),
     mistakes=(
-        KnownMistake("softmax at the end", """
+        KnownMistake(
+            "softmax at the end",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Flatten(), nn.Linear(2 * width * 64, 10), nn.Softmax(dim=1))
-""", "softmax"),
-        KnownMistake("no padding, but computed as if there were", """
+""",
+            "softmax",
+        ),
+        KnownMistake(
+            "no padding, but computed as if there were",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(width, 2 * width, 3), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Flatten(), nn.Linear(2 * width * 64, 10))
-""", "does_not_fit"),
-        KnownMistake("the flatten missing", """
+""",
+            "does_not_fit",
+        ),
+        KnownMistake(
+            "the flatten missing",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Linear(2 * width * 64, 10))
-""", "no_flatten"),
-        KnownMistake("channels that do not match", """
+""",
+            "no_flatten",
+        ),
+        KnownMistake(
+            "channels that do not match",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(16 * width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Flatten(), nn.Linear(2 * width * 64, 10))
-""", "channels"),
-        KnownMistake("channels of the batch norm", """
+""",
+            "channels",
+        ),
+        KnownMistake(
+            "channels of the batch norm",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(width, 2 * width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Flatten(), nn.Linear(2 * width * 64, 10))
-""", "channels"),
-        KnownMistake("flattened before the second convolution", """
+""",
+            "channels",
+        ),
+        KnownMistake(
+            "flattened before the second convolution",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.Flatten(),
                          nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.Linear(2 * width * 1024, 10))
-""", "flat_too_early"),
-        KnownMistake("pooled to nothing", """
+""",
+            "flat_too_early",
+        ),
+        KnownMistake(
+            "pooled to nothing",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU(), nn.MaxPool2d(8),
                          nn.Conv2d(width, 2 * width, 3), nn.ReLU(), nn.MaxPool2d(4),
                          nn.Flatten(), nn.Linear(2 * width, 10))
-""", "map_too_small"),
-        KnownMistake("layers in a Python list", """
+""",
+            "map_too_small",
+        ),
+        KnownMistake(
+            "layers in a Python list",
+            """
 class Blocks(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -548,45 +651,72 @@ class Blocks(nn.Module):
 
 def small_cnn(width=16):
     return Blocks(width)
-""", "plain_list"),
-        KnownMistake("one model for all calls", """
+""",
+            "plain_list",
+        ),
+        KnownMistake(
+            "one model for all calls",
+            """
 the_model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                           nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                           nn.Flatten(), nn.Linear(32 * 64, 10))
 
 def small_cnn(width=16):
     return the_model
-""", "same_model"),
-        KnownMistake("nothing between the convolutions", """
+""",
+            "same_model",
+        ),
+        KnownMistake(
+            "nothing between the convolutions",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, stride=2, padding=1),
                          nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
                          nn.Flatten(), nn.Linear(2 * width * 64, 10))
-""", "straight"),
-        KnownMistake("ReLU after the last layer", """
+""",
+            "straight",
+        ),
+        KnownMistake(
+            "ReLU after the last layer",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(4),
                          nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(4),
                          nn.Flatten(), nn.Linear(2 * width * 4, 10), nn.ReLU())
-""", "relu_last"),
-        KnownMistake("the flatten forgotten", """
+""",
+            "relu_last",
+        ),
+        KnownMistake(
+            "the flatten forgotten",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Linear(8, 10))
-""", "shape"),
-        KnownMistake("width fixed", """
+""",
+            "shape",
+        ),
+        KnownMistake(
+            "width fixed",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Flatten(), nn.Linear(32 * 64, 10))
-""", "width_ignored"),
-        KnownMistake("an MLP", """
+""",
+            "width_ignored",
+        ),
+        KnownMistake(
+            "an MLP",
+            """
 def small_cnn(width=16):
     return nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 8 * width), nn.ReLU(), nn.Linear(8 * width, 10))
-""", "no_convolution"),
+""",
+            "no_convolution",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 class Net(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -601,14 +731,16 @@ class Net(nn.Module):
 
 def small_cnn(width=16):
     return Net(width)
-""", """
+""",
+        """
 def small_cnn(width=16):
     layers, channels = [], 3
     for step in range(3):
         layers += [nn.Conv2d(channels, width << step, 3, padding=1), nn.BatchNorm2d(width << step), nn.SiLU(), nn.MaxPool2d(2)]
         channels = width << step
     return nn.Sequential(*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(channels, 10))
-"""),
+""",
+    ),
 )
 
 
@@ -770,7 +902,9 @@ evaluate = Exercise(
         "`was_training = model.training` at the start and `model.train(was_training)` at the end leave no trace.",
     ),
     mistakes=(
-        KnownMistake("training mode", """
+        KnownMistake(
+            "training mode",
+            """
 def evaluate(model, x, y, batch_size=500):
     hits = total = 0.0
     with torch.no_grad():
@@ -779,8 +913,12 @@ def evaluate(model, x, y, batch_size=500):
             total += F.cross_entropy(scores, y[i:i + batch_size], reduction="sum").item()
             hits += (scores.argmax(1) == y[i:i + batch_size]).sum().item()
     return total / len(x), hits / len(x)
-""", "training_mode"),
-        KnownMistake("mean of batch means", """
+""",
+            "training_mode",
+        ),
+        KnownMistake(
+            "mean of batch means",
+            """
 @torch.no_grad()
 def evaluate(model, x, y, batch_size=500):
     model.eval()
@@ -791,8 +929,12 @@ def evaluate(model, x, y, batch_size=500):
         hits.append((scores.argmax(1) == y[i:i + batch_size]).float().mean().item())
     model.train()
     return sum(losses) / len(losses), sum(hits) / len(hits)
-""", "mean_of_means"),
-        KnownMistake("with gradients", """
+""",
+            "mean_of_means",
+        ),
+        KnownMistake(
+            "with gradients",
+            """
 def evaluate(model, x, y, batch_size=500):
     model.eval()
     hits = total = 0.0
@@ -802,8 +944,12 @@ def evaluate(model, x, y, batch_size=500):
         hits += (scores.argmax(1) == y[i:i + batch_size]).sum().item()
     model.train()
     return total / len(x), hits / len(x)
-""", "gradients"),
-        KnownMistake("left in eval mode", """
+""",
+            "gradients",
+        ),
+        KnownMistake(
+            "left in eval mode",
+            """
 @torch.no_grad()
 def evaluate(model, x, y, batch_size=500):
     model.eval()
@@ -813,8 +959,12 @@ def evaluate(model, x, y, batch_size=500):
         total += F.cross_entropy(scores, y[i:i + batch_size], reduction="sum").item()
         hits += (scores.argmax(1) == y[i:i + batch_size]).sum().item()
     return total / len(x), hits / len(x)
-""", "mode_left"),
-        KnownMistake("percent", """
+""",
+            "mode_left",
+        ),
+        KnownMistake(
+            "percent",
+            """
 @torch.no_grad()
 def evaluate(model, x, y, batch_size=500):
     model.eval()
@@ -825,16 +975,24 @@ def evaluate(model, x, y, batch_size=500):
         hits += (scores.argmax(1) == y[i:i + batch_size]).sum().item()
     model.train()
     return total / len(x), 100 * hits / len(x)
-""", "percent"),
-        KnownMistake("everything at once", """
+""",
+            "percent",
+        ),
+        KnownMistake(
+            "everything at once",
+            """
 @torch.no_grad()
 def evaluate(model, x, y, batch_size=500):
     model.eval()
     scores = model(x)
     model.train()
     return F.cross_entropy(scores, y).item(), (scores.argmax(1) == y).float().mean().item()
-""", "no_batches"),
-        KnownMistake("last incomplete batch dropped", """
+""",
+            "no_batches",
+        ),
+        KnownMistake(
+            "last incomplete batch dropped",
+            """
 @torch.no_grad()
 def evaluate(model, x, y, batch_size=500):
     model.eval()
@@ -847,9 +1005,12 @@ def evaluate(model, x, y, batch_size=500):
         hits += (scores.argmax(1) == y[part]).sum().item()
     model.train()
     return total / (batches * batch_size), hits / (batches * batch_size)
-""", "last_batch_dropped"),
+""",
+            "last_batch_dropped",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def evaluate(model, x, y, batch_size=500):
     was = model.training
     model.eval()
@@ -859,7 +1020,8 @@ def evaluate(model, x, y, batch_size=500):
             return F.cross_entropy(scores, y), scores.argmax(1).eq(y).float().mean()
     finally:
         model.train(was)
-""", """
+""",
+        """
 @torch.no_grad()
 def evaluate(model, x, y, batch_size=500):
     before = model.training
@@ -871,5 +1033,6 @@ def evaluate(model, x, y, batch_size=500):
         hits += (s.argmax(-1) == yb).double().mean().item() * len(xb) / len(x)
     model.train(before)
     return [loss, hits]
-"""),
+""",
+    ),
 )

@@ -129,75 +129,123 @@ channel_stats = Exercise(
         "`dim` takes several dimensions at once, for example `dim=(0, 2, 3)`.",
     ),
     mistakes=(
-        KnownMistake("pixels stay between 0 and 255", """
+        KnownMistake(
+            "pixels stay between 0 and 255",
+            """
 def channel_stats(images):
     x = images.float()
     return x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3))
-""", "scale"),
-        KnownMistake("one mean over everything", """
+""",
+            "scale",
+        ),
+        KnownMistake(
+            "one mean over everything",
+            """
 def channel_stats(images):
     x = images.float() / 255
     return x.mean(), x.std()
-""", "one_number"),
-        KnownMistake("averaged over the pictures only", """
+""",
+            "one_number",
+        ),
+        KnownMistake(
+            "averaged over the pictures only",
+            """
 def channel_stats(images):
     x = images.float() / 255
     return x.mean(dim=0), x.std(dim=0)
-""", "shape"),
-        KnownMistake("mean of integers", """
+""",
+            "shape",
+        ),
+        KnownMistake(
+            "mean of integers",
+            """
 def channel_stats(images):
     return images.mean(dim=(0, 2, 3)) / 255, images.std(dim=(0, 2, 3)) / 255
-""", "integers"),
-        KnownMistake("variance for standard deviation", """
+""",
+            "integers",
+        ),
+        KnownMistake(
+            "variance for standard deviation",
+            """
 def channel_stats(images):
     x = images.float() / 255
     return x.mean(dim=(0, 2, 3)), x.var(dim=(0, 2, 3))
-""", "variance"),
-        KnownMistake("std of each picture, then the average", """
+""",
+            "variance",
+        ),
+        KnownMistake(
+            "std of each picture, then the average",
+            """
 def channel_stats(images):
     x = images.float() / 255
     return x.mean(dim=(0, 2, 3)), x.std(dim=(2, 3)).mean(dim=0)
-""", "per_picture"),
-        KnownMistake("divided by 256", """
+""",
+            "per_picture",
+        ),
+        KnownMistake(
+            "divided by 256",
+            """
 def channel_stats(images):
     x = images.float() / 256
     return x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3))
-""", "by_256"),
-        KnownMistake("the mean by 255, the std by 256", """
+""",
+            "by_256",
+        ),
+        KnownMistake(
+            "the mean by 255, the std by 256",
+            """
 def channel_stats(images):
     x = images.float()
     return x.mean(dim=(0, 2, 3)) / 255, x.std(dim=(0, 2, 3)) / 256
-""", "by_256"),
-        KnownMistake("a dict", """
+""",
+            "by_256",
+        ),
+        KnownMistake(
+            "a dict",
+            """
 def channel_stats(images):
     x = images.float() / 255
     return {"mean": x.mean(dim=(0, 2, 3)), "std": x.std(dim=(0, 2, 3))}
-""", "not_a_pair"),
-        KnownMistake("two lists of text", """
+""",
+            "not_a_pair",
+        ),
+        KnownMistake(
+            "two lists of text",
+            """
 def channel_stats(images):
     x = images.float() / 255
     return [f"{v:.3f}" for v in x.mean(dim=(0, 2, 3))], [f"{v:.3f}" for v in x.std(dim=(0, 2, 3))]
-""", "not_numbers"),
-        KnownMistake("divided in place", """
+""",
+            "not_numbers",
+        ),
+        KnownMistake(
+            "divided in place",
+            """
 def channel_stats(images):
     images /= 255
     return images.mean(dim=(0, 2, 3)), images.std(dim=(0, 2, 3))
-""", "bytes_in_place"),
+""",
+            "bytes_in_place",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def channel_stats(images):
     columns = images.permute(1, 0, 2, 3).reshape(3, -1).double().div(255)
     mean = columns.sum(1) / columns.shape[1]
     return mean.tolist(), ((columns - mean[:, None]) ** 2).mean(1).sqrt().tolist()
-""", """
+""",
+        """
 def channel_stats(images):
     x = images / 255
     return x.mean((0, 2, 3), keepdim=True), x.std((0, 2, 3), keepdim=True)
-""", """
+""",
+        """
 def channel_stats(images):
     x = images.cpu().numpy() / 255
     return list(x.mean(axis=(0, 2, 3))), x.std(axis=(0, 2, 3))
-"""),
+""",
+    ),
 )
 
 
@@ -246,9 +294,16 @@ def _probe_normalize(answer: Any) -> None:
         if close(y, (x - mean) / std, 1e-3, 1e-3) if images.shape[-1] == 3 else False:
             raise Wrong("broadcast")
         picture, channel, row, column = _worst((y - right).abs())
-        raise Wrong("values", got=float(y[picture, channel, row, column]), expected=float(right[picture, channel, row, column]),
-                    byte=int(images[picture, channel, row, column]), channel=channel, colour=("red", "green", "blue")[channel],
-                    mean=float(mean[channel]), std=float(std[channel]))
+        raise Wrong(
+            "values",
+            got=float(y[picture, channel, row, column]),
+            expected=float(right[picture, channel, row, column]),
+            byte=int(images[picture, channel, row, column]),
+            channel=channel,
+            colour=("red", "green", "blue")[channel],
+            mean=float(mean[channel]),
+            std=float(std[channel]),
+        )
 
 
 normalize = Exercise(
@@ -313,75 +368,126 @@ normalize = Exercise(
         "mean has the shape [3]; make it [1, 3, 1, 1] so that it lines up with the channels.",
     ),
     mistakes=(
-        KnownMistake("three numbers against the columns", """
+        KnownMistake(
+            "three numbers against the columns",
+            """
 def normalize(images, mean, std):
     return (images.float() / 255 - mean) / std
-""", "broadcast"),
-        KnownMistake("pixels not divided by 255", """
+""",
+            "broadcast",
+        ),
+        KnownMistake(
+            "pixels not divided by 255",
+            """
 def normalize(images, mean, std):
     return (images.float() - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
-""", "scale"),
-        KnownMistake("statistics of the batch instead of those given", """
+""",
+            "scale",
+        ),
+        KnownMistake(
+            "statistics of the batch instead of those given",
+            """
 def normalize(images, mean, std):
     x = images.float() / 255
     return (x - x.mean(dim=(0, 2, 3), keepdim=True)) / x.std(dim=(0, 2, 3), keepdim=True)
-""", "own_statistics"),
-        KnownMistake("brackets forgotten", """
+""",
+            "own_statistics",
+        ),
+        KnownMistake(
+            "brackets forgotten",
+            """
 def normalize(images, mean, std):
     x = images.float() / 255
     return x - mean.view(1, 3, 1, 1) / std.view(1, 3, 1, 1)
-""", "brackets"),
-        KnownMistake("float64", """
+""",
+            "brackets",
+        ),
+        KnownMistake(
+            "float64",
+            """
 def normalize(images, mean, std):
     return (images.double() / 255 - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
-""", "dtype"),
-        KnownMistake("the first channel's numbers for all", """
+""",
+            "dtype",
+        ),
+        KnownMistake(
+            "the first channel's numbers for all",
+            """
 def normalize(images, mean, std):
     return (images.float() / 255 - mean[0]) / std[0]
-""", "one_for_all"),
-        KnownMistake("mean and std swapped", """
+""",
+            "one_for_all",
+        ),
+        KnownMistake(
+            "mean and std swapped",
+            """
 def normalize(images, mean, std):
     return (images.float() / 255 - std.view(1, 3, 1, 1)) / mean.view(1, 3, 1, 1)
-""", "swapped"),
-        KnownMistake("one mean of the whole batch", """
+""",
+            "swapped",
+        ),
+        KnownMistake(
+            "one mean of the whole batch",
+            """
 def normalize(images, mean, std):
     x = images.float() / 255
     return (x - x.mean()) / x.std()
-""", "own_overall"),
-        KnownMistake("changes mean and std in place", """
+""",
+            "own_overall",
+        ),
+        KnownMistake(
+            "changes mean and std in place",
+            """
 def normalize(images, mean, std):
     mean *= 255
     std *= 255
     return (images.float() - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
-""", "in_place"),
-        KnownMistake("changes the pictures in place", """
+""",
+            "in_place",
+        ),
+        KnownMistake(
+            "changes the pictures in place",
+            """
 def normalize(images, mean, std):
     x = (images.float() / 255 - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
     images.zero_()
     return x
-""", "in_place"),
-        KnownMistake("divides the bytes in place", """
+""",
+            "in_place",
+        ),
+        KnownMistake(
+            "divides the bytes in place",
+            """
 def normalize(images, mean, std):
     images /= 255
     return (images - mean.view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
-""", "bytes_in_place"),
-        KnownMistake("two of three channels only", """
+""",
+            "bytes_in_place",
+        ),
+        KnownMistake(
+            "two of three channels only",
+            """
 def normalize(images, mean, std):
     x = images.float() / 255
     for c in range(2):
         x[:, c] = (x[:, c] - mean[c]) / std[c]
     return x
-""", "values"),
+""",
+            "values",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def normalize(images, mean, std):
     scale = 1 / (255 * std)
     return images * scale[:, None, None] - (mean / std)[:, None, None]
-""", """
+""",
+        """
 def normalize(images, mean, std):
     planes = [(images[:, c].float() / 255 - mean[c]) / std[c] for c in range(3)]
     return torch.stack(planes, dim=1)
-"""),
+""",
+    ),
 )
 
 
@@ -416,7 +522,9 @@ def _read_marks(out: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     source_columns = (j + dx.view(-1, 1)).long()
     inside_r, inside_c = (source_rows >= 0) & (source_rows < side), (source_columns >= 0) & (source_columns < side)
     index = torch.arange(count).view(-1, 1, 1)
-    wrapped = source[index, :, (source_rows % side).unsqueeze(2), (source_columns % side).unsqueeze(1)].permute(0, 3, 1, 2)
+    wrapped = source[index, :, (source_rows % side).unsqueeze(2), (source_columns % side).unsqueeze(1)].permute(
+        0, 3, 1, 2
+    )
     inside = (inside_r.unsqueeze(2) & inside_c.unsqueeze(1)).unsqueeze(1).expand_as(out)
     if not torch.equal(out[inside], wrapped[inside]):
         raise Wrong("not_a_crop")
@@ -595,107 +703,173 @@ augment = Exercise(
         "permute it back.",
     ),
     mistakes=(
-        KnownMistake("one shift for the whole batch", """
+        KnownMistake(
+            "one shift for the whole batch",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     top, left = (int(v) for v in torch.randint(0, 2 * pad + 1, (2,)))
     out = F.pad(images, (pad,) * 4)[:, :, top:top + h, left:left + w]
     return torch.where(torch.rand(n, 1, 1, 1) < 0.5, out.flip(-1), out)
-""", "same_shift"),
-        KnownMistake("upside down", """
+""",
+            "same_shift",
+        ),
+        KnownMistake(
+            "upside down",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     padded = F.pad(images, (pad,) * 4)
     tops, lefts = torch.randint(0, 2 * pad + 1, (2, n)).tolist()
     out = torch.stack([p[:, t:t + h, l:l + w] for p, t, l in zip(padded, tops, lefts)])
     return torch.where(torch.rand(n, 1, 1, 1) < 0.5, out.flip(-2), out)
-""", "vertical"),
-        KnownMistake("upper end of randint", """
+""",
+            "vertical",
+        ),
+        KnownMistake(
+            "upper end of randint",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     padded = F.pad(images, (pad,) * 4)
     tops, lefts = torch.randint(0, 2 * pad, (2, n)).tolist()
     out = torch.stack([p[:, t:t + h, l:l + w] for p, t, l in zip(padded, tops, lefts)])
     return torch.where(torch.rand(n, 1, 1, 1) < 0.5, out.flip(-1), out)
-""", "reach"),
-        KnownMistake("roll instead of crop", """
+""",
+            "reach",
+        ),
+        KnownMistake(
+            "roll instead of crop",
+            """
 def augment(images, pad=4):
     n = len(images)
     dy, dx = torch.randint(-pad, pad + 1, (2, n)).tolist()
     out = torch.stack([p.roll((a, b), dims=(1, 2)) for p, a, b in zip(images, dy, dx)])
     return torch.where(torch.rand(n, 1, 1, 1) < 0.5, out.flip(-1), out)
-""", "wraps"),
-        KnownMistake("one coin for the batch", """
+""",
+            "wraps",
+        ),
+        KnownMistake(
+            "one coin for the batch",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     padded = F.pad(images, (pad,) * 4)
     tops, lefts = torch.randint(0, 2 * pad + 1, (2, n)).tolist()
     out = torch.stack([p[:, t:t + h, l:l + w] for p, t, l in zip(padded, tops, lefts)])
     return out.flip(-1) if torch.rand(1).item() < 0.5 else out
-""", "flip_together"),
-        KnownMistake("only the flip", """
+""",
+            "flip_together",
+        ),
+        KnownMistake(
+            "only the flip",
+            """
 def augment(images, pad=4):
     return torch.where(torch.rand(len(images), 1, 1, 1) < 0.5, images.flip(-1), images)
-""", "no_crop"),
-        KnownMistake("flip not stored", """
+""",
+            "no_crop",
+        ),
+        KnownMistake(
+            "flip not stored",
+            """
 def augment(images, pad=4):
     images.flip(-1)
     return images
-""", "nothing"),
-        KnownMistake("slices with tensors", """
+""",
+            "nothing",
+        ),
+        KnownMistake(
+            "slices with tensors",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     p = F.pad(images, (pad,) * 4)
     i, j = torch.randint(0, 2 * pad + 1, (2, n))
     return p[:, :, i:i + h, j:j + w]
-""", "slice"),
-        KnownMistake("index tensors that do not line up", """
+""",
+            "slice",
+        ),
+        KnownMistake(
+            "index tensors that do not line up",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     p = F.pad(images, (pad,) * 4)
     i, j = torch.randint(0, 2 * pad + 1, (2, n, 1))
     return p[torch.arange(n), :, i + torch.arange(h), j + torch.arange(w)]
-""", "index_shapes"),
-        KnownMistake("a window that starts too far right", """
+""",
+            "index_shapes",
+        ),
+        KnownMistake(
+            "a window that starts too far right",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     p = F.pad(images, (pad,) * 4)
     i, j = torch.randint(0, 40, (2, n, 1, 1))
     rows, columns = i + torch.arange(h).view(-1, 1), j + torch.arange(w)
     return p[torch.arange(n).view(-1, 1, 1), :, rows, columns].permute(0, 3, 1, 2)
-""", "outside"),
-        KnownMistake("coins of shape [N]", """
+""",
+            "outside",
+        ),
+        KnownMistake(
+            "coins of shape [N]",
+            """
 def augment(images, pad=4):
     return torch.where(torch.rand(len(images)) < 0.5, images.flip(-1), images)
-""", "coin_shape"),
-        KnownMistake("if with a tensor of coins", """
+""",
+            "coin_shape",
+        ),
+        KnownMistake(
+            "if with a tensor of coins",
+            """
 def augment(images, pad=4):
     if torch.rand(len(images)) < 0.5:
         images = images.flip(-1)
     return images
-""", "one_truth"),
-        KnownMistake("always flipped, nothing else", """
+""",
+            "one_truth",
+        ),
+        KnownMistake(
+            "always flipped, nothing else",
+            """
 def augment(images, pad=4):
     return images.flip(-1)
-""", "always_flip"),
-        KnownMistake("always flipped, with a right crop", """
+""",
+            "always_flip",
+        ),
+        KnownMistake(
+            "always flipped, with a right crop",
+            """
 def augment(images, pad=4):
     n, _, h, w = images.shape
     padded = F.pad(images, (pad,) * 4)
     tops, lefts = torch.randint(0, 2 * pad + 1, (2, n)).tolist()
     return torch.stack([p[:, t:t + h, l:l + w] for p, t, l in zip(padded, tops, lefts)]).flip(-1)
-""", "always_flip"),
-        KnownMistake("centre crop", """
+""",
+            "always_flip",
+        ),
+        KnownMistake(
+            "centre crop",
+            """
 def augment(images, pad=4):
     _, _, h, w = images.shape
     return F.pad(images, (pad,) * 4)[:, :, pad:pad + h, pad:pad + w]
-""", "centre_crop"),
-        KnownMistake("always the upper left corner", """
+""",
+            "centre_crop",
+        ),
+        KnownMistake(
+            "always the upper left corner",
+            """
 def augment(images, pad=4):
     _, _, h, w = images.shape
     return F.pad(images, (pad,) * 4)[:, :, :h, :w]
-""", "fixed_place"),
-        KnownMistake("a seed inside", """
+""",
+            "fixed_place",
+        ),
+        KnownMistake(
+            "a seed inside",
+            """
 def augment(images, pad=4):
     torch.manual_seed(0)
     n, _, h, w = images.shape
@@ -703,15 +877,22 @@ def augment(images, pad=4):
     tops, lefts = torch.randint(0, 2 * pad + 1, (2, n)).tolist()
     out = torch.stack([p[:, t:t + h, l:l + w] for p, t, l in zip(padded, tops, lefts)])
     return torch.where(torch.rand(n, 1, 1, 1) < 0.5, out.flip(-1), out)
-""", "same_every_call"),
-        KnownMistake("flips in place", """
+""",
+            "same_every_call",
+        ),
+        KnownMistake(
+            "flips in place",
+            """
 def augment(images, pad=4):
     coins = torch.rand(len(images)) < 0.5
     images[coins] = images[coins].flip(-1)
     return images
-""", "in_place"),
+""",
+            "in_place",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def augment(images, pad=4):
     out = []
     padded = F.pad(images, (pad, pad, pad, pad), mode="reflect")
@@ -720,7 +901,8 @@ def augment(images, pad=4):
         window = picture[:, top:top + images.shape[2], left:left + images.shape[3]]
         out.append(window.flip(2) if torch.rand(()) < 0.5 else window)
     return torch.stack(out)
-""", """
+""",
+        """
 def augment(images, pad=4):
     n, c, h, w = images.shape
     out = images.clone()
@@ -729,7 +911,8 @@ def augment(images, pad=4):
     windows = F.pad(out, (pad,) * 4).unfold(2, h, 1).unfold(3, w, 1)
     top, left = torch.randint(0, 2 * pad + 1, (2, n), device=images.device)
     return windows[torch.arange(n, device=images.device), :, top, left]
-"""),
+""",
+    ),
     errors={
         "can be converted to an index": "slice",
         "slice indices must be integers": "slice",

@@ -144,52 +144,79 @@ learning_rate = Exercise(
         "Let progress go from 0 to 1 in the second part. `0.5 * (1 + math.cos(math.pi * progress))` goes from 1 to 0.",
     ),
     mistakes=(
-        KnownMistake("progress measured from the very start", """
+        KnownMistake(
+            "progress measured from the very start",
+            """
 def learning_rate(step, total, peak, warmup):
     if step < warmup:
         return peak * (step + 1) / warmup
     return 0.5 * peak * (1 + math.cos(math.pi * step / total))
-""", "jump"),
-        KnownMistake("first step at zero", """
+""",
+            "jump",
+        ),
+        KnownMistake(
+            "first step at zero",
+            """
 def learning_rate(step, total, peak, warmup):
     if step < warmup:
         return peak * step / warmup
     return 0.5 * peak * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
-""", "starts_at_zero"),
-        KnownMistake("cosine not lifted", """
+""",
+            "starts_at_zero",
+        ),
+        KnownMistake(
+            "cosine not lifted",
+            """
 def learning_rate(step, total, peak, warmup):
     if step < warmup:
         return peak * (step + 1) / warmup
     return peak * math.cos(math.pi * (step - warmup) / (total - warmup))
-""", "negative"),
-        KnownMistake("no warm-up", """
+""",
+            "negative",
+        ),
+        KnownMistake(
+            "no warm-up",
+            """
 def learning_rate(step, total, peak, warmup):
     return 0.5 * peak * (1 + math.cos(math.pi * step / total))
-""", "no_warmup"),
-        KnownMistake("degrees", """
+""",
+            "no_warmup",
+        ),
+        KnownMistake(
+            "degrees",
+            """
 def learning_rate(step, total, peak, warmup):
     if step < warmup:
         return peak * (step + 1) / warmup
     return 0.5 * peak * (1 + math.cos(180 * (step - warmup) / (total - warmup)))
-""", "up_again"),
-        KnownMistake("straight line down", """
+""",
+            "up_again",
+        ),
+        KnownMistake(
+            "straight line down",
+            """
 def learning_rate(step, total, peak, warmup):
     if step < warmup:
         return peak * (step + 1) / warmup
     return peak * (total - step) / (total - warmup)
-""", "not_cosine"),
+""",
+            "not_cosine",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def learning_rate(step, total, peak, warmup):
     up = min(1.0, (step + 1) / (warmup + 1))
     down = math.cos(0.5 * math.pi * max(0, step - warmup) / (total - warmup)) ** 2
     return torch.tensor(peak * up * down)
-""", """
+""",
+        """
 def learning_rate(step, total, peak, warmup):
     if step >= warmup:
         return peak / 2 * (1 - math.sin(math.pi * ((step - warmup) / (total - warmup) - 0.5)))
     return peak / 100 + (peak - peak / 100) * step / warmup
-"""),
+""",
+    ),
 )
 
 
@@ -310,7 +337,9 @@ def _probe_fit(answer: Any) -> None:
         changes = sum(a != b for a, b in pairwise(run.rates))
         if changes < epochs:
             raise Wrong("rate_per_epoch")
-        at = next(i for i, (a, b) in enumerate(zip(run.rates, expected, strict=True)) if not math.isclose(a, b, rel_tol=1e-6))
+        at = next(
+            i for i, (a, b) in enumerate(zip(run.rates, expected, strict=True)) if not math.isclose(a, b, rel_tol=1e-6)
+        )
         raise Wrong("rate_wrong", step=at, got=run.rates[at], expected=expected[at])
     if any(total != steps for total in run.totals):
         raise Wrong("total", got=next(t for t in run.totals if t != steps), expected=steps)
@@ -470,7 +499,9 @@ fit = Exercise(
         "`for group in optimizer.param_groups: group['lr'] = rate(step, total)`, with step counted across epochs.",
     ),
     mistakes=(
-        KnownMistake("zero_grad forgotten", """
+        KnownMistake(
+            "zero_grad forgotten",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     total, step, history = epochs * math.ceil(len(x) / batch_size), 0, []
@@ -486,8 +517,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             step += 1
         history.append(sum(losses) / len(losses))
     return history
-""", "accumulates"),
-        KnownMistake("no optimizer.step", """
+""",
+            "accumulates",
+        ),
+        KnownMistake(
+            "no optimizer.step",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     total, step, history = epochs * math.ceil(len(x) / batch_size), 0, []
@@ -503,8 +538,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             step += 1
         history.append(sum(losses) / len(losses))
     return history
-""", "no_step"),
-        KnownMistake("model.train forgotten", """
+""",
+            "no_step",
+        ),
+        KnownMistake(
+            "model.train forgotten",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     total, step, history = epochs * math.ceil(len(x) / batch_size), 0, []
@@ -520,8 +559,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             step += 1
         history.append(sum(losses) / len(losses))
     return history
-""", "eval_mode"),
-        KnownMistake("rate computed but not set", """
+""",
+            "eval_mode",
+        ),
+        KnownMistake(
+            "rate computed but not set",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     total, step, history = epochs * math.ceil(len(x) / batch_size), 0, []
@@ -538,8 +581,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             step += 1
         history.append(sum(losses) / len(losses))
     return history
-""", "rate_fixed"),
-        KnownMistake("rate set once per epoch", """
+""",
+            "rate_fixed",
+        ),
+        KnownMistake(
+            "rate set once per epoch",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     history = []
@@ -555,8 +602,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             losses.append(loss.item())
         history.append(sum(losses) / len(losses))
     return history
-""", "rate_per_epoch"),
-        KnownMistake("augmented once before the loop", """
+""",
+            "rate_per_epoch",
+        ),
+        KnownMistake(
+            "augmented once before the loop",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     total, step, history = epochs * math.ceil(len(x) / batch_size), 0, []
@@ -574,8 +625,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             step += 1
         history.append(sum(losses) / len(losses))
     return history
-""", "augment_once"),
-        KnownMistake("never shuffled", """
+""",
+            "augment_once",
+        ),
+        KnownMistake(
+            "never shuffled",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     total, step, history = epochs * math.ceil(len(x) / batch_size), 0, []
@@ -592,8 +647,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             step += 1
         history.append(sum(losses) / len(losses))
     return history
-""", "no_shuffle"),
-        KnownMistake("labels in another order", """
+""",
+            "no_shuffle",
+        ),
+        KnownMistake(
+            "labels in another order",
+            """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     total, step, history = epochs * math.ceil(len(x) / batch_size), 0, []
@@ -612,9 +671,12 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             step += 1
         history.append(sum(losses) / len(losses))
     return history
-""", "loss"),
+""",
+            "loss",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     total = epochs * -(-len(x) // batch_size)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1.0, weight_decay=0.0)
@@ -635,7 +697,8 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             running += loss.item() * len(xb)
         history.append(running / len(x))
     return history
-""", """
+""",
+        """
 def fit(model, x, y, epochs, batch_size, augment, rate):
     from torch.utils.data import DataLoader, TensorDataset
     loader = DataLoader(TensorDataset(x, y), batch_size=batch_size, shuffle=True)
@@ -653,7 +716,8 @@ def fit(model, x, y, epochs, batch_size, augment, rate):
             history[epoch] += loss.detach() / len(loader)
             step += 1
     return history
-"""),
+""",
+    ),
 )
 
 
@@ -692,8 +756,13 @@ def _probe_read_curves(answer: Any) -> None:
     wanted = ("overfits", "underfits", "best_epoch", "gap")
     if not isinstance(answer, Mapping):
         raise Wrong("not_a_dict", kind=type(answer).__name__)
-    if any(answer.get(key) is None or answer.get(key) is Ellipsis or answer.get(key) is NotImplemented for key in wanted):
-        if all(answer.get(key) is None or answer.get(key) is Ellipsis or answer.get(key) is NotImplemented for key in wanted):
+    if any(
+        answer.get(key) is None or answer.get(key) is Ellipsis or answer.get(key) is NotImplemented for key in wanted
+    ):
+        if all(
+            answer.get(key) is None or answer.get(key) is Ellipsis or answer.get(key) is NotImplemented
+            for key in wanted
+        ):
             raise Wrong("not_started")
         raise Wrong("unanswered", missing=next(k for k in wanted if answer.get(k) in (None, ..., NotImplemented)))
     over, under = (str(answer[key]).strip().upper() for key in ("overfits", "underfits"))
@@ -739,7 +808,7 @@ read_curves = Exercise(
         ),
         "letters": Hint(
             "the runs are called A, B and C; you wrote {got}.",
-            "write one letter in quotes, like \"A\" (you wrote {got}).",
+            'write one letter in quotes, like "A" (you wrote {got}).',
         ),
         "swapped": Hint(
             "the other way round. Which run learns the training pictures by heart, and which learns too little of them?",
@@ -767,7 +836,7 @@ read_curves = Exercise(
         ),
         "best_epoch": Hint(
             "epoch {got:.0f} is not the lowest point of the validation loss.",
-            "`values = curves[…][\"validation\"]`, then `values.index(min(values)) + 1` (not {got:.0f}).",
+            '`values = curves[…]["validation"]`, then `values.index(min(values)) + 1` (not {got:.0f}).',
         ),
         "gap_sign": Hint(
             "the size is right, the sign is not: validation minus training.",
@@ -779,41 +848,68 @@ read_curves = Exercise(
         ),
         "gap": Hint(
             "the gap at the last epoch is not {got:.2f}. Read both lines at the right edge of the run that overfits.",
-            "`curves[…][\"validation\"][-1] - curves[…][\"train\"][-1]`, to within 0.1 (you have {got:.2f}).",
+            '`curves[…]["validation"][-1] - curves[…]["train"][-1]`, to within 0.1 (you have {got:.2f}).',
         ),
     },
     push=(
         "Overfitting: good on pictures that it has seen, worse and worse on others. Underfitting: poor on both.",
         "The best epoch is where the validation loss is lowest. The gap is validation minus training loss at the last epoch.",
-        "You may compute the numbers: `curves[\"A\"][\"validation\"]` is a plain list.",
+        'You may compute the numbers: `curves["A"]["validation"]` is a plain list.',
     ),
     mistakes=(
-        KnownMistake("under and over swapped", """
+        KnownMistake(
+            "under and over swapped",
+            """
 read_curves = dict(overfits="B", underfits="C", best_epoch=6, gap=1.8)
-""", "swapped"),
-        KnownMistake("epoch from list.index", """
+""",
+            "swapped",
+        ),
+        KnownMistake(
+            "epoch from list.index",
+            """
 read_curves = dict(overfits="C", underfits="B", best_epoch=5, gap=1.84)
-""", "from_zero"),
-        KnownMistake("lowest training loss", """
+""",
+            "from_zero",
+        ),
+        KnownMistake(
+            "lowest training loss",
+            """
 read_curves = dict(overfits="C", underfits="B", best_epoch=20, gap=1.84)
-""", "last_epoch"),
-        KnownMistake("gap at the best epoch", """
+""",
+            "last_epoch",
+        ),
+        KnownMistake(
+            "gap at the best epoch",
+            """
 read_curves = dict(overfits="C", underfits="B", best_epoch=6, gap=0.28)
-""", "gap_at_best"),
-        KnownMistake("training minus validation", """
+""",
+            "gap_at_best",
+        ),
+        KnownMistake(
+            "training minus validation",
+            """
 read_curves = dict(overfits="C", underfits="B", best_epoch=6, gap=-1.8)
-""", "gap_sign"),
-        KnownMistake("the sound run taken for overfitting", """
+""",
+            "gap_sign",
+        ),
+        KnownMistake(
+            "the sound run taken for overfitting",
+            """
 read_curves = dict(overfits="A", underfits="B", best_epoch=6, gap=1.8)
-""", "overfits"),
+""",
+            "overfits",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 from labkit.learn.exercises.cifar10_exercise import practice_curves
 values = practice_curves()["C"]
 read_curves = {"overfits": "c", "underfits": "b",
                "best_epoch": torch.tensor(values["validation"]).argmin() + 1,
                "gap": torch.tensor(values["validation"][-1] - values["train"][-1])}
-""", 'read_curves = dict(underfits="B", overfits="C", best_epoch=6.0, gap=1.8)'),
+""",
+        'read_curves = dict(underfits="B", overfits="C", best_epoch=6.0, gap=1.8)',
+    ),
     prepare=None,
 )
 
@@ -850,7 +946,9 @@ def _probe_beat_target(answer: Any, x: Tensor, y: Tensor, target: float) -> None
 def toy_task() -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A task that a small CNN learns in about a second: ten colours. Normalised pictures [N, 3, 32, 32] and labels, train, then test."""
     draw = torch.Generator().manual_seed(5)
-    colours = torch.tensor([[(k >> c) & 1 for c in range(3)] for k in range(8)] + [[0.5, 0, 1], [1, 0.5, 0]]) * 2.0 - 1.0
+    colours = (
+        torch.tensor([[(k >> c) & 1 for c in range(3)] for k in range(8)] + [[0.5, 0, 1], [1, 0.5, 0]]) * 2.0 - 1.0
+    )
     y = torch.arange(560) % 10
     x = colours[y].view(-1, 3, 1, 1) + 0.5 * torch.randn(560, 3, 32, 32, generator=draw)
     return x[:400], y[:400], x[400:], y[400:]
@@ -924,42 +1022,60 @@ beat_target = Exercise(
         "Batch norm after each convolution and a peak rate of 0.05 to 0.3 for SGD with momentum are a good start.",
     ),
     mistakes=(
-        KnownMistake("nothing given back", """
+        KnownMistake(
+            "nothing given back",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))
     plain = torch.optim.SGD(model.parameters(), lr=0.01)
     F.cross_entropy(model(train_x), train_y).backward()
     plain.step()
-""", "returned_none"),
-        KnownMistake("the four-argument learning_rate", """
+""",
+            "returned_none",
+        ),
+        KnownMistake(
+            "the four-argument learning_rate",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = small_cnn(8)
     fit(model, train_x, train_y, epochs, 50, augment, learning_rate)
     return model
-""", "rate_signature"),
-        KnownMistake("a number for the rate", """
+""",
+            "rate_signature",
+        ),
+        KnownMistake(
+            "a number for the rate",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = small_cnn(8)
     fit(model, train_x, train_y, epochs, 50, augment, learning_rate(0, 100, 0.05, 20))
     return model
-""", "rate_is_a_number"),
-        KnownMistake("the rate forgotten", """
+""",
+            "rate_is_a_number",
+        ),
+        KnownMistake(
+            "the rate forgotten",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = small_cnn(8)
     fit(model, train_x, train_y, epochs, 50, augment)
     return model
-""", "raised"),
+""",
+            "raised",
+        ),
         KnownMistake("gives back the losses", _USES_OWN_PIECES.replace("{result}", "history"), "not_a_model"),
         KnownMistake(
             "gives back the accuracy",
             _USES_OWN_PIECES.replace("{result}", "float(evaluate(model, train_x, train_y)[1])"),
             "a_number",
         ),
-        KnownMistake("a rate so high that one class is left", """
+        KnownMistake(
+            "a rate so high that one class is left",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = small_cnn(8)
@@ -969,8 +1085,12 @@ def beat_target(train_x, train_y, epochs, seed):
         F.cross_entropy(model(train_x[part]), train_y[part]).backward()
         optimizer.step()
     return model
-""", "one_class"),
-        KnownMistake("a rate a thousand times too low", """
+""",
+            "one_class",
+        ),
+        KnownMistake(
+            "a rate a thousand times too low",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Flatten(), nn.Linear(3072, 10))
@@ -978,25 +1098,36 @@ def beat_target(train_x, train_y, epochs, seed):
         model[1].weight.copy_(0.02 * torch.randn(10, 3072))
     fit(model, train_x, train_y, 1, 50, augment, lambda step, total: 1e-7)
     return model
-""", "chance"),
-        KnownMistake("stopped far too early", """
+""",
+            "chance",
+        ),
+        KnownMistake(
+            "stopped far too early",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = small_cnn(8)
     few = torch.arange(len(train_y))[train_y < 5][:100]
     fit(model, train_x[few], train_y[few], 6, 20, augment, lambda step, total: learning_rate(step, total, 0.05, total // 5))
     return model
-""", "below"),
-        KnownMistake("three classes taken for one", """
+""",
+            "below",
+        ),
+        KnownMistake(
+            "three classes taken for one",
+            """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = small_cnn(8)
     y = train_y.clamp(max=7)
     fit(model, train_x, y, 5, 50, augment, lambda step, total: learning_rate(step, total, 0.05, total // 5))
     return model
-""", "below"),
+""",
+            "below",
+        ),
     ),
-    variants=("""
+    variants=(
+        """
 def beat_target(train_x, train_y, epochs, seed):
     torch.manual_seed(seed)
     model = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 32), nn.ReLU(), nn.Linear(32, 10))
@@ -1006,7 +1137,8 @@ def beat_target(train_x, train_y, epochs, seed):
         F.cross_entropy(model(train_x), train_y).backward()
         optimizer.step()
     return model
-""",),
+""",
+    ),
     prepare=_prepare_beat_target,
     errors={
         "required positional arguments: 'peak' and 'warmup'": "rate_signature",
