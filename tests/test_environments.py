@@ -104,9 +104,15 @@ def test_binders_scripts_use_its_own_environment_and_the_cpu_build(tmp_path: Pat
     calls = (prefix / "calls").read_text(encoding="utf-8").splitlines()
     assert calls[0] == f"{prefix}|-m labkit setup --torch cpu"
 
-    answer = subprocess.run(["bash", str(ROOT / "binder/start"), "sh", "-c", 'echo "$LABKIT_ENV $1"', "sh", "two words"],
-                            env={"PATH": os.environ["PATH"], "CONDA_PREFIX": str(prefix)}, check=True, timeout=60,
-                            capture_output=True, text=True, encoding="utf-8")
+    answer = subprocess.run(
+        ["bash", str(ROOT / "binder/start"), "sh", "-c", 'echo "$LABKIT_ENV $1"', "sh", "two words"],
+        env={"PATH": os.environ["PATH"], "CONDA_PREFIX": str(prefix)},
+        check=True,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
     assert answer.stdout == f"{prefix} two words\n"
 
 

@@ -13,8 +13,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LABKIT = ROOT / "labkit"
 # A room may import from its own floor and from the floors beneath it.
-FLOORS = (("errors",), ("catalog",), ("machine",), ("setup", "devices", "timing", "threads", "data"), ("learn", "show"),
-          ("course",), ("cli", "__main__"))
+FLOORS = (
+    ("errors",),
+    ("catalog",),
+    ("machine",),
+    ("setup", "devices", "timing", "threads", "data"),
+    ("learn", "show"),
+    ("course",),
+    ("cli", "__main__"),
+)
 # The doctor says what the set-up would install: it asks the set-up's pure choice, inside a function.
 ALLOWED = {("labkit/machine/rules/install.py", "labkit.setup.plan")}
 BARE = ("errors", "catalog", "machine", "setup", "cli", "__main__", "__init__")
@@ -33,10 +40,18 @@ def room_of(path: Path) -> str:
 def imports(path: Path, *, top_only: bool = False) -> Iterator[tuple[int, str]]:
     """(line, module) of each import; ``top_only``: those that run when the module is imported."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {id(node) for block in ast.walk(tree) if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
-                   for node in ast.walk(block)}
-    inside = {id(node) for function in ast.walk(tree) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-              for node in ast.walk(function)}
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+        for node in ast.walk(block)
+    }
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for node in ast.walk(function)
+    }
     for node in ast.walk(tree):
         if id(node) in typing_only or (top_only and id(node) in inside):
             continue
@@ -66,7 +81,9 @@ def test_imports_run_downward_only(path: Path) -> None:
             assert ROOMS[other] <= ROOMS[room], f"{path.name}:{line}: {room} is beneath {other} and must not import it"
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if room_of(path) in BARE], ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", [path for path in modules() if room_of(path) in BARE], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_what_runs_on_a_bare_python_imports_only_the_standard_library(path: Path) -> None:
     for line, module in imports(path, top_only=True):
         top = module.split(".")[0]
@@ -80,17 +97,27 @@ def test_no_module_of_vague_name() -> None:
 
 def test_importing_labkit_costs_little_and_brings_no_torch() -> None:
     code = "import sys; before = set(sys.modules); import labkit; print(*(set(sys.modules) - before))"
-    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True, timeout=60)
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", check=True, timeout=60
+    )
     brought = answer.stdout.split()
     assert not [name for name in brought if name.split(".")[0] not in {"labkit", *sys.stdlib_module_names}]
-    assert [name for name in brought if name.startswith("labkit")] == ["labkit"], "a room is opened when it is first used"
+    assert [name for name in brought if name.startswith("labkit")] == ["labkit"], (
+        "a room is opened when it is first used"
+    )
     assert len(brought) < 60, "labkit itself should import next to nothing"
 
 
 def test_help_works_without_anything_installed() -> None:
     code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(['--help']))"
-    answer = subprocess.run([sys.executable, "-I", "-S", "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8", timeout=60,
-                            check=False)
+    answer = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
     assert answer.returncode == 0 and "start" in answer.stdout, answer.stderr
 
 

@@ -19,7 +19,9 @@ def rows() -> list[list[str]]:
 
 
 def test_every_lesson_stands_in_the_readme_as_in_the_course_table() -> None:
-    expected = [(f"[{x.id} {x.title}](notebooks/{x.path.name})", f"{x.minutes} min", x.summary) for x in table.load().lessons]
+    expected = [
+        (f"[{x.id} {x.title}](notebooks/{x.path.name})", f"{x.minutes} min", x.summary) for x in table.load().lessons
+    ]
     assert [(row[0], row[1], row[3]) for row in rows()] == expected
 
 

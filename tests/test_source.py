@@ -17,8 +17,15 @@ TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".ipynb", ".cfg", ".json", ".txt
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, encoding="utf-8", errors="replace", timeout=280,
-                          check=False)
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=280,
+        check=False,
+    )
 
 
 def files() -> list[Path]:
@@ -60,7 +67,11 @@ def test_every_file_is_plain_utf8_text_that_ends_with_a_line() -> None:
             wrong.append(f"{path.relative_to(ROOT)}: no newline at its end")
         if sys.platform != "win32" and b"\r\n" in content:
             wrong.append(f"{path.relative_to(ROOT)}: Windows line ends")
-        if re.search(rb"^(<<<<<<< |>>>>>>> )", content, re.MULTILINE) and path != Path(__file__) and path.name != "test_form.py":
+        if (
+            re.search(rb"^(<<<<<<< |>>>>>>> )", content, re.MULTILINE)
+            and path != Path(__file__)
+            and path.name != "test_form.py"
+        ):
             wrong.append(f"{path.relative_to(ROOT)}: an unresolved merge conflict")
     assert not wrong, "\n".join(wrong)
 
@@ -81,8 +92,11 @@ def test_no_registry_and_nobody_s_folder_is_named() -> None:
 
 def sources() -> list[tuple[str, str]]:
     """Python text to look at: the package, the scripts, and the code cells of the lessons."""
-    found = [(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in files()
-             if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in ("labkit", "notebooks")]
+    found = [
+        (path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+        for path in files()
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in ("labkit", "notebooks")
+    ]
     for path in files():
         if path.suffix == ".ipynb":
             for number, cell in enumerate(form.parse(form.read(path))["cells"], 1):
@@ -102,13 +116,29 @@ def test_nothing_unpickles_what_it_did_not_write_itself() -> None:
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
-            if called in ("pickle.load", "pickle.loads", "dill.load", "dill.loads", "joblib.load", "cloudpickle.load", "cloudpickle.loads"):
+            if called in (
+                "pickle.load",
+                "pickle.loads",
+                "dill.load",
+                "dill.loads",
+                "joblib.load",
+                "cloudpickle.load",
+                "cloudpickle.loads",
+            ):
                 wrong.append(f"{name}: {called}")
             if called == "torch.load":
-                safe = [keyword for keyword in node.keywords if keyword.arg == "weights_only" and ast.unparse(keyword.value) == "True"]
+                safe = [
+                    keyword
+                    for keyword in node.keywords
+                    if keyword.arg == "weights_only" and ast.unparse(keyword.value) == "True"
+                ]
                 if not safe:
                     wrong.append(f"{name}: torch.load without weights_only=True")
-            allowed = [keyword for keyword in node.keywords if keyword.arg == "allow_pickle" and ast.unparse(keyword.value) != "False"]
+            allowed = [
+                keyword
+                for keyword in node.keywords
+                if keyword.arg == "allow_pickle" and ast.unparse(keyword.value) != "False"
+            ]
             if allowed:
                 wrong.append(f"{name}: allow_pickle")
     assert not wrong, "\n".join(wrong)

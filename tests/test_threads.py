@@ -42,8 +42,10 @@ def choose(torch: MadeUpTorch, **options: float) -> threads.ThreadChoice:
     return threads.choose(torch.step, torch=torch, clock=torch.clock, **options)
 
 
-@pytest.mark.parametrize(("one", "every", "chosen"), [
-    (1e-3, 0.6e-3, 4), (1e-3, 1.5e-3, 1), (1e-3, 0.95e-3, 1), (30e-3, 20e-3, 4), (30e-3, 60e-3, 1), (20e-6, 30e-6, 1)])
+@pytest.mark.parametrize(
+    ("one", "every", "chosen"),
+    [(1e-3, 0.6e-3, 4), (1e-3, 1.5e-3, 1), (1e-3, 0.95e-3, 1), (30e-3, 20e-3, 4), (30e-3, 60e-3, 1), (20e-6, 30e-6, 1)],
+)
 def test_the_faster_number_is_kept_and_in_doubt_one(one: float, every: float, chosen: int) -> None:
     torch = MadeUpTorch(lambda n: one if n == 1 else every, default=4)
     told = choose(torch)
@@ -87,8 +89,10 @@ def test_many_threads_that_are_stuck_are_tried_once() -> None:
     torch = MadeUpTorch(lambda n: 0.4 if n == 1 else 9.0)
     told = choose(torch)
     assert told.threads == torch.number == 1 and torch.steps == 3 and told.probe_s == pytest.approx(9.8)
-    assert str(told) == ("CPU threads: 1 (the first step with 2 took 22.5 times as long: 1 thread: 400 ms per step (one step, no spread); "
-                         "2 threads: 9.00 s per step (one step, no spread))")
+    assert str(told) == (
+        "CPU threads: 1 (the first step with 2 took 22.5 times as long: 1 thread: 400 ms per step (one step, no spread); "
+        "2 threads: 9.00 s per step (one step, no spread))"
+    )
 
 
 def test_a_first_step_that_only_pays_for_set_up_is_tried_again() -> None:
@@ -96,7 +100,9 @@ def test_a_first_step_that_only_pays_for_set_up_is_tried_again() -> None:
     torch._cost = lambda n: 0.4 if n == 1 else 0.6 if torch.steps == 3 else 0.2
     assert choose(torch).threads == 2
     torch = MadeUpTorch(lambda n: 1e-3)
-    torch._cost = lambda n: 1e-3 if n == 1 else 0.3 if torch.steps == 3 else 0.5e-3  # a short step has time for a second look
+    torch._cost = lambda n: (
+        1e-3 if n == 1 else 0.3 if torch.steps == 3 else 0.5e-3
+    )  # a short step has time for a second look
     assert choose(torch).threads == 2
 
 

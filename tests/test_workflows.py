@@ -42,8 +42,10 @@ def test_actionlint_finds_nothing() -> None:
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-@pytest.mark.parametrize(("old", "new"), [("runs-on:", "runs_on:"), ("matrix.python }}", "matrix.pithon }}"),
-                                          ("ubuntu-24.04", "ubuntu-2404")])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("runs-on:", "runs_on:"), ("matrix.python }}", "matrix.pithon }}"), ("ubuntu-24.04", "ubuntu-2404")],
+)
 def test_actionlint_would_see_a_mistake(tmp_path: Path, old: str, new: str) -> None:
     folder = tmp_path / ".github" / "workflows"
     folder.mkdir(parents=True)
