@@ -173,6 +173,15 @@ class Evidence:
         """The first match of a pattern in what the person saw, across lines."""
         return re.search(pattern, self.said, re.I | re.M)
 
+    @cached_property
+    def content(self) -> bool:
+        """Whether the person says that all is as it should be; what only words would prove is then not asked."""
+        well = self.match(
+            r"(?:\bsame|\bjust|\bexactly|,) as (?:before|expected|in|it should)|nothing (?:to complain|wrong)|\ball(?: is)? (?:good|well)\b"
+            r"|\bno (?:problems?|issues?|complaints?)\b"
+        )
+        return bool(well) and not self.match(r"\b(?:not|never|n't)\b[^.\n]{0,40}as (?:before|expected|it should)")
+
     # ---- readers -------------------------------------------------------------------------------------------------------
     @cached_property
     def rocminfo(self) -> Mapping[str, Any] | None:

@@ -88,9 +88,17 @@ def env_not_exported(e: Evidence) -> Match | None:
     if e.env is None:
         return None
     names = r"(HSA_OVERRIDE_GFX_VERSION|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|PYTORCH_\w*ALLOC_CONF|TORCH_\w+|MIOPEN_\w+|HSA_\w+|LD_LIBRARY_PATH|NCCL_\w+)"
-    asked = e.match(rf"os\.environ(?:\.get\(|\[)['\"]{names}['\"][^\n]*(?:\n\W*|\bprints? )(?:None\b|KeyError)")
+    asked = e.match(
+        rf"os\.environ(?:\.get\(|\[)['\"]{names}['\"][^\n]*(?:\n\W*|\b(?:prints?|is|returns?|gives?|says|shows) |[-=]>? ?)(?:None\b|KeyError)"
+    )
     if asked and asked.group(1) not in e.env and e.quote(rf"echo \"?\$\{{?{asked.group(1)}|{asked.group(1)}[= ]\S", ""):
         return _hand_over(e, asked.group(1), asked.group().split("\n")[0].strip())
+    without = e.match(
+        rf"(?:\b(?:export|set|put|add\w*|echo)\b|\.(?:bashrc|zshrc|profile)\b)[^\n]{{0,80}}?\b{names}\b[^\n]*?"
+        r"\b(?:is not (?:set|passed|seen|there|visible)|(?:does|do)(?: not|n't) (?:have|see|get|know|receive|pick|show)|never (?:sees|gets|arrives))\b"
+    )
+    if without and without.group(1) not in e.env:
+        return _hand_over(e, without.group(1), without.group().strip()[:300])
     for pattern in (
         rf"^[$>%#~ \w@:/-]{{0,40}}?(?<![\w-]){names}=\S+[ \t]*$",  # set on a line of its own, without export
         rf"^[$>%#~ \w@:/-]{{0,40}}?\bset (?!-)\s*{names} \S+[ \t]*$",  # fish, without -x

@@ -22,16 +22,31 @@ def override_ignored_on_windows(e: Evidence) -> Match | None:
     )
 
 
+_ASKED = re.compile(r"(?:HIP|ROCR|CUDA)_VISIBLE_DEVICES=(\d+)\b|\bcuda:(\d+)\b")
+_BUSY = re.compile(r"\bGPU ?\[?(\d+)\b")
+
+
+def _names_differ(line: str) -> bool:
+    """Whether a line sets numbers of torch against other numbers of a GPU, as rocm-smi and amd-smi give them."""
+    asked = {int(first or second) for first, second in _ASKED.findall(line)}
+    busy = {int(number) for number in _BUSY.findall(line)}
+    return bool(asked and busy and asked != busy)
+
+
 @rule("device-index-order")
 def device_index_order(e: Evidence) -> Match | None:
-    line = e.quote(
-        r"(?:HIP|ROCR|CUDA)_VISIBLE_DEVICES=\d+.*GPU\[\d+\]|cuda:\d.*\bGPU(?:\[| )\d|(?:amd|rocm)-smi.*(?:number|order|index)\w*.*differ|(?:other|another|wrong|different) (?:card|GPU).*(?:busy|load)",
-        "",
-    )
+    line = None
+    if not e.content:
+        line = e.quote(
+            r"(?:amd|rocm)-smi.*(?:number|order|index)\w*.*differ|(?:number|order|index)\w*.*(?:not match|differ|mismatch).*(?:amd|rocm)-smi|"
+            r"(?:VISIBLE_DEVICES|cuda:\d).*(?:other|another|wrong|different) (?:card|GPU).*(?:\bhot|heat|warm|100 ?%|active|memory|fills?|fan)|"
+            r"(?:other|another|wrong|different) (?:card|GPU).*(?:busy|load)",
+            "",
+        ) or next((one for one in e.said.split("\n") if _names_differ(one)), None)
     if not line:
         return None
     return Match(
-        (line,),
+        (line.strip()[:300],),
         (
             "Match the devices by PCI address: rocm-smi --showbus (or amd-smi list) against torch.cuda.get_device_properties(i).pci_bus_id.",
         ),

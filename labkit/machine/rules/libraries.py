@@ -129,9 +129,12 @@ def hip_library_mismatch(e: Evidence) -> Match | None:
 @rule("import-hang", explains=("torch-missing", "rocshmem-libnuma-warning"), first=True)
 def import_hang(e: Evidence) -> Match | None:
     line = e.quote(
-        r"import torch\b.*(?:hang|never|stuck|freez|does not return|no prompt|forever)|(?:hang|stuck|freez)\w*.*\bimport(?:ing)? torch|torch.*import.*(?:hangs|never returns)",
+        r"import(?:ing)? torch\b.*(?:hang|never|stuck|freez|does not return|no prompt|forever|deadlock|sits? (?:there|and)|not come back|\bblocks\b|nothing happens|(?:have|had) to kill)|"
+        r"(?:hang|stuck|freez|deadlock)\w*.*\bimport(?:ing)? torch|torch.*import.*(?:hangs|never returns|deadlocks)",
         "",
     )
+    if e.match(r"\bimport(?:ing)? (?:of )?torch (?:itself |alone )?(?:works|is (?:fine|ok)|succeeds|runs|passes)"):
+        line = None
     stopped = e.quote(r"import torch was stopped after \d+", "")  # the snapshot's own words: it may just be slow
     if not line and not stopped:
         return None
@@ -247,6 +250,14 @@ def _seconds(number: str, unit: str) -> float:
     return float(number) * (0.001 if unit == "ms" else 60 if unit.startswith("m") else 1)
 
 
+_CHANGED = r"\b(?:new|unseen|every|each|different|other|another|chang\w+|switch\w*|pick\w*)\b(?: \w+){0,2}? (?:shape|size|resolution|length)s?\b"
+_WAITS = r"\b(?:slow\w*|again|minutes?|hours?|long (?:long )?(?:time|while)|ages|forever|hangs?|stalls?|waits?|freezes?|compil\w+|\d+ ?s(?:ec\w*)?)\b"
+_COMPUTING = (
+    r"\b(?:runs?|steps?|iter\w*|batch\w*|epochs?|images?|requests?|calls?|inference|infer\w*|conv\w*|forward|pass|generat\w+|transcri\w+|prompt|"
+    r"models?|kernels?|MIOpen|[dv]?ae|decod\w*|encod\w*|train\w*|predict\w*|frames?|GPU|sampl\w+|shapes?|ResNet\w*|U-?Net|comfyui|torch)\b"
+)
+
+
 @rule("miopen-warmup")
 def miopen_warmup(e: Evidence) -> Match | None:
     series = [_seconds(number, unit) for number, unit in
@@ -257,19 +268,28 @@ def miopen_warmup(e: Evidence) -> Match | None:
     )  # fmt: skip
     if told:
         series = [_seconds(told.group(1), told.group(2)), _seconds(told.group(3), told.group(4))]
+    unseen = re.search(
+        r"(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b[^\n]{0,60}\b(?:new|unseen|unknown|not (?:yet )?seen|first)\b[^\n]*?\b(?:repeat\w*|again|same|known|second)\b[^\n]{0,40}?(\d+(?:\.\d+)?) ?(ms|min\w*|s(?:ec\w*)?)\b",
+        e.said, re.I,
+    )  # fmt: skip
+    if unseen and not told:
+        series = [_seconds(unseen.group(1), unseen.group(2)), _seconds(unseen.group(3), unseen.group(4))]
     numbers = len(series) >= 2 and series[0] >= 5 * min(series[1:]) and series[0] >= 2
     if len(series) >= 2 and not numbers:
         return None  # the times are there, and the first is like the others
     words = e.quote(
-        r"\bfirst\b.*(?:minute|slow|\d+ ?s\b|takes|forever)|\b(?:minutes?|forever)\b.*\bfirst\b|(?:new|every|each|different|chang\w+|switch\w*) (?:the |an? )?(?:shape|size|resolution|length).*(?:slow|again|minute|\d+ ?s\b)",
+        rf"\bfirst\b.*(?:minute|slow|\d+ ?s\b|takes|forever)|\b(?:minutes?|forever)\b.*\bfirst\b|{_CHANGED}.*{_WAITS}|{_WAITS}.*{_CHANGED}",
         "",
     )
+    if not e.match(_COMPUTING) or e.match(r"\b(?:from (?:the |a )?(?:disk|network|drive)|download\w*|NFS)\b"):
+        return None  # nothing of the GPU
     later = e.match(
-        r"(?:after(?:wards| that)|then|later|second|next|following|further|same shape|seen before|known)[^\n]*(?:fast|normal|fine|ms\b|\d ?s\b|it/s|quick|at once|immediately|instant)"
+        r"(?:after(?:wards| that)|then|later|second|next|following|further|repeat\w*|same shape|seen before|known)[^\n]*(?:fast|normal|fine|ms\b|\d ?s(?:ec\w*)?\b|it/s|/s(?:ec)?\b|quick|at once|immediately|instant)"
     )
     if not numbers and not (words and later):
         return None
-    if e.fails and not e.match(r"MIOpen"):
+    waits = re.search(r"\b(?:hangs?|freezes?) (?:for|about|some|\d)", e.fails or "")  # and goes on
+    if (e.fails and not waits and not e.match(r"MIOpen")) or e.content:
         return None
     return Match(
         seen(

@@ -29,7 +29,11 @@ def hipblaslt_wrong_results(e: Evidence) -> Match | None:
     if not (
         switched
         and differs
-        and (cured or (e.match(r"\bTrue\b") and e.match(r"\bFalse\b")) or e.match(r"correct|agree"))
+        and (
+            cured
+            or (e.match(r"\bTrue\b") and e.match(r"\bFalse\b"))
+            or e.match(r"correct|agree|goes away|disappear|vanish|\bgone\b|fixe[sd]|cure[sd]|solve[sd]|helps")
+        )
     ) and not (named and differs and cured):
         return None
     return Match(
@@ -112,7 +116,7 @@ def sdpa_math_fallback(e: Evidence) -> Match | None:
 
 @rule("perf-below-reference")
 def perf_below_reference(e: Evidence) -> Match | None:
-    if e.fails or e.match(r"Attempting to use hipBLASLt|out of memory|busbw"):
+    if e.fails or e.match(r"Attempting to use hipBLASLt|out of memory|busbw") or e.content:
         return None
     rates = [float(v) for v in re.findall(r"(\d+(?:\.\d+)?) ?(?:TFLOPS?|TFLOP/s)", e.said)]
     line = e.quote(r"TFLOP|GFLOP|GEMM|matmul", "")
@@ -120,7 +124,7 @@ def perf_below_reference(e: Evidence) -> Match | None:
         r"slower|below|instead of|expected|reference|should be|half of|regress|used to|was \d|than (?:with|before)|only \d"
     )
     others = e.match(
-        rf"(?:table|others?|friend|review\w*|spec\w*|everyone|published|figures?)\b[^\n]{{0,40}}?\b(?:says?|reports?|gets?|has|have|lists?|reach\w*|is|are)\W+{_FLOAT}"
+        rf"(?:table|others?|friend|review\w*|spec\w*|data ?sheet|brochure|AMD|vendor|web ?site|everyone|published|figures?)\b[^\n]{{0,40}}?\b(?:says?|reports?|gets?|has|have|lists?|reach\w*|is|are|promis\w+|claims?|states?|shows?|gives?|quotes?|advertis\w+)\W+(?:\w+ )?{_FLOAT}"
     )
     if others and rates:
         if min(rates) > 0.6 * float(others.group(1)):

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from labkit.machine.evidence import Evidence
 from labkit.machine.rules import Match, rule, seen
 
-_SLOW = r"slow|busbw|algbw|GB/s|all[-_ ]?reduce|throughput|scaling|bandwidth|went down|dropp?ed"
+_SLOW = (
+    r"slow|throughput|went (?:down|up|from)|dropp?ed|drops?\b|doubled|latency|worse|lower|regress|used to|only \d|instead of|dominat|"
+    r"\btook\b|\bwas\b|\bwere\b|\bhad\b|before|half|\d ?(?:x|times)\b|poor|bad\b|from \d[\d.]*[^\n]{0,12} to \d|expected|should"
+)
 
 
 def _several(e: Evidence) -> bool:
-    return (e.gpu_count or 0) > 1 or bool(
+    counted = max(e.gpu_count or 0, len(e.torch_facts.gcn_arch_names) if e.torch_facts else 0)
+    return counted > 1 or bool(
         e.match(
-            r"nproc_per_node|\b[2-9]\d? ?x ?(?:AMD |Radeon |Instinct )?(?:RX|PRO|MI|W)[ \d]|\bDDP\b|all[-_ ]?reduce|torchrun|RCCL|NCCL|\d GPUs"
+            r"nproc_per_node|\b[2-9]\d? ?x ?(?:AMD |Radeon |Instinct )?(?:RX|PRO|MI|W)[ \d]|\bDDP\b|all[-_ ]?(?:reduce|gather)|reduce[-_ ]?scatter|torchrun|RCCL|NCCL|\d GPUs"
         )
     )
 
@@ -87,9 +93,16 @@ def rccl_scratch_reclaim(e: Evidence) -> Match | None:
     if "gfx90a" not in e.real_gfx or facts is None or facts.rocm is None or facts.rocm < (7, 13) or facts.rocm[0] > 9:
         return None
     line = e.quote(r"busbw|all[-_ ]?reduce|all[-_ ]?gather|reduce[-_ ]?scatter|collective|RCCL", "")
-    if not line or not e.match(_SLOW) or (e.env or {}).get("HSA_NO_SCRATCH_RECLAIM") == "1" or not _several(e):
+    if (
+        not line
+        or not e.match(_SLOW)
+        or e.content
+        or (e.env or {}).get("HSA_NO_SCRATCH_RECLAIM") == "1"
+        or not _several(e)
+    ):
         return None
-    if e.match(r"hangs?\b|stuck|FAILED"):
+    rates = [float(rate) for rate in re.findall(r"(\d+(?:\.\d+)?) ?GB/s", e.said)]
+    if e.match(r"hangs?\b|stuck|FAILED") or (len(rates) > 1 and min(rates) > 0.8 * max(rates)):
         return None
     return Match(
         (line, f"gfx90a with ROCm {'.'.join(map(str, facts.rocm))}"),
@@ -121,7 +134,11 @@ def rccl_crash(e: Evidence) -> Match | None:
 
 @rule("numa-balancing")
 def numa_balancing(e: Evidence) -> Match | None:
-    line = e.quote(r"numa_balancing\s*(?:[=:]|is|->)\s*[1-9]|NUMA auto balancing enabled", "", "sysctl")
+    line = e.quote(
+        r"numa_balancing\s*(?:[=:]|is|->|shows?|says|prints|gives|returns)\s*[1-9]|NUMA (?:auto[- ]?)?balancing (?:(?:is|was|still) )*(?:on|enabled|active)\b",
+        "",
+        "sysctl",
+    )
     if not line and e.match(r"numa_balancing[ \t]*\n\s*[1-9]\b"):
         line = "kernel.numa_balancing is not 0"
     if not line or not _several(e):
