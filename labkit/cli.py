@@ -172,7 +172,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if options.needs:
             from labkit import setup
-            from labkit.setup import arguments as judging
+            from labkit.course import arguments as judging
 
             judging.check(options)
             if options.command == "data" and not options.fetch:

@@ -530,7 +530,10 @@ def decide(
                 )
             if note:
                 return Work(choice, index, machine, None, (), rest, notes=(note,))
-        reason = f"it has {there}, and now the {kind(chosen)} from {install.source_name(chosen)} is wanted"
+        reason = (
+            f"it has {there}, and now the {kind(chosen)} from {install.source_name(chosen)} is wanted. What is there is "
+            "kept until the new one works"
+        )
         return Work(choice, index, machine, chosen, TORCH_FAMILY, True, remake=reason)
     lacking = tuple(name for name in TORCH_FAMILY if not inventory.has(name) or (names is not None and name in names))
     if lacking and record.get("used", {}).get("index_url") != chosen.index_url and chosen.fallback is not None:
@@ -596,8 +599,6 @@ def announce(place: Environment, work: Work, wish: Wish, dependencies: Sequence[
     """What is going to be installed, from where, how large and why, in a few lines."""
     if work.remake:
         say(f"labkit makes {place.path} anew: {work.remake}.")
-        if place.made_by_labkit and place.has_python:
-            say("What is there is kept until the new one works.")
     elif new:
         say(f"labkit makes an environment for the course: {place.path}")
     else:

@@ -191,6 +191,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
     add_torch(folder / "cpu", "2.14.1+cpu", "0.29.1+cpu")
     add_torch(folder / "rocm7.2", "2.14.1+rocm7.2", "0.29.1+rocm7.2", gfx=["gfx1100"])
     add_torch(folder / "broken" / "cpu", "2.14.1+cpu", "0.29.1+cpu", how="import")
+    add_torch(folder / "broken" / "rocm7.2", "2.14.1+rocm7.2", "0.29.1+rocm7.2", how="import")
     server = Indexes(folder)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server

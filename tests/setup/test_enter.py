@@ -97,7 +97,7 @@ def test_a_set_up_that_was_killed_in_the_middle_is_finished_by_the_next_call(new
         second = start()
         assert second.stdout is not None and first.stdout is not None
         line = second.stdout.readline()
-        assert f"Another set-up (process {first.pid}) is at work" in line
+        assert f"A set-up (process {first.pid}) was ended, and the pip that it started is still at work" in line
         indexes.hold = ""
         os.killpg(first.pid, signal.SIGKILL)  # the pip that it left
         first.stdout.close()
@@ -155,7 +155,12 @@ def test_a_folder_of_wheels_that_is_not_there_or_lacks_torch(bare, tmp_path):
     assert missing.returncode == 1 and "does not exist" in missing.stderr
     (tmp_path / "empty").mkdir()
     empty = bare.setup("--wheelhouse", str(tmp_path / "empty"))
-    assert empty.returncode == 1 and "holds no torch" in empty.stderr and "pip download" in empty.stderr
+    assert empty.returncode == 1 and "holds no torch, torchvision, " in empty.stderr and "lessonware" in empty.stderr
+    torch_line, rest_line = [line for line in empty.stderr.splitlines() if "pip download -d" in line]
+    assert "--index-url" in torch_line and "torchvision>=" in torch_line and "lessonware" not in torch_line
+    assert "lessonware>=1" in rest_line and "torch" not in rest_line.split("empty")[1]
+    file = bare.setup("--wheelhouse", str(bare.path / "pyproject.toml"))
+    assert file.returncode == 1 and "is a file, not a folder" in file.stderr
     assert "Traceback" not in missing.stderr + empty.stderr
 
 
@@ -178,7 +183,9 @@ def test_no_index_reachable_is_a_sentence(bare):
     )
     assert result.returncode == 1
     assert "http://127.0.0.1:9/cpu could not be reached" in result.stderr
-    assert "What to do: check the network" in result.stderr and "Traceback" not in result.stderr
+    assert "What to do: check the address and the network" in result.stderr and "Traceback" not in result.stderr
+    assert "LABKIT_TORCH_INDEX" in result.stderr and "PIP_INDEX_URL" not in result.stderr
+    assert "--torch cpu" not in result.stderr  # that is the build that is out of reach
 
 
 def test_a_torch_that_does_not_load_is_a_sentence(bare, indexes):

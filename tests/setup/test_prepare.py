@@ -65,7 +65,7 @@ def test_a_new_environment_gets_everything(place):
 
 def test_a_gpu_that_was_added_changes_the_build(place):
     work = decide(place, machine=RADEON)
-    assert work.torch is not None and work.torch.build == "rocm" and "what fits now comes from" in work.remake
+    assert work.torch is not None and work.torch.build == "rocm" and "now the ROCm build from" in work.remake
 
 
 def test_a_gpu_that_is_away_does_not_take_its_build_along(place):

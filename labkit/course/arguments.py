@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from labkit.course import table
 from labkit.errors import LabkitError
 
 DATA_SETS = ("mnist", "fashion_mnist", "cifar10")  # as labkit.data has them, which needs numpy
@@ -37,8 +38,6 @@ def _format(options: Namespace) -> None:
 
 
 def _run(options: Namespace) -> None:
-    from labkit.course import table
-
     for name, _ in options.parameter:
         if not name.isidentifier():
             raise LabkitError(
