@@ -237,7 +237,9 @@ def _kernel(snapshot: Snapshot, here: Machine, cause: Check | None) -> Check:
     simulated = "not run, simulated: " if snapshot.get("simulated") else ""
     if result == "ok":
         if simulated:
-            return Check("kernel", GOOD, f"{simulated}a real kernel would have given the right numbers", "PyTorch would compute.")
+            return Check(
+                "kernel", GOOD, f"{simulated}a real kernel would have given the right numbers", "PyTorch would compute."
+            )
         return Check("kernel", GOOD, "a real kernel gave the right numbers", "PyTorch computes on this GPU.")
     if cause:
         explained = f" It did not run ({simulated}{result}), as '{cause.name}' explains." if result else ""

@@ -56,7 +56,12 @@ def test_a_broken_machine_has_its_own_fault_and_no_other(name: str, fault: str) 
 @pytest.mark.parametrize("name", simulate.names())
 def test_no_remedy_does_harm(name: str) -> None:
     snapshot = simulate.snapshot(name)
-    for variant in (snapshot, {**snapshot, "container": ["/.dockerenv"]}, {**snapshot, "modules": {}}, {**snapshot, "kfd": {}}):
+    for variant in (
+        snapshot,
+        {**snapshot, "container": ["/.dockerenv"]},
+        {**snapshot, "modules": {}},
+        {**snapshot, "kfd": {}},
+    ):
         for check in checks(variant):
             words = check.remedy
             assert "HSA_OVERRIDE" not in words and "chmod" not in words and "sudo pip" not in words
@@ -79,8 +84,13 @@ def test_a_group_joined_since_the_login_only_needs_a_new_login() -> None:
 
 
 def test_no_driver_explains_everything_after_it() -> None:
-    snapshot = {**simulate.snapshot("rx6800"), "modules": {"amdgpu": None}, "kfd": {}, "devices": {},
-                "torch": {**simulate.snapshot("rx6800")["torch"], "kernel_result": "No HIP GPUs are available"}}
+    snapshot = {
+        **simulate.snapshot("rx6800"),
+        "modules": {"amdgpu": None},
+        "kfd": {},
+        "devices": {},
+        "torch": {**simulate.snapshot("rx6800")["torch"], "kernel_result": "No HIP GPUs are available"},
+    }
     found = states(snapshot)
     assert found["driver"] == "bad" and list(found.values()).count("bad") == 1
 
