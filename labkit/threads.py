@@ -118,7 +118,7 @@ def choose(
             import torch
         except Exception as error:
             raise LabkitError(
-                f"CPU threads are chosen for torch, which cannot be imported: {error}", "Run 'python -m labkit setup'."
+                f"CPU threads are chosen for torch, which cannot be imported: {error}", "Run 'python3 -m labkit setup'."
             ) from error
     before = int(torch.get_num_threads())
     if torch.cuda.is_available():

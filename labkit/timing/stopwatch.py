@@ -110,7 +110,7 @@ def stopwatch_for(device: Any = None) -> Stopwatch:
         except Exception as error:
             raise LabkitError(
                 f"Device '{name}' needs torch, which cannot be imported: {error}",
-                "Run 'python -m labkit setup', or time on the CPU with device='cpu'.",
+                "Run 'python3 -m labkit setup', or time on the CPU with device='cpu'.",
             ) from error
     assert torch is not None
     if kind == "cuda":
