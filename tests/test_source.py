@@ -45,6 +45,11 @@ def test_ruff_finds_nothing() -> None:
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
+def test_everything_is_in_the_form_of_the_formatter() -> None:
+    answer = run("ruff", "format", "--check", "--no-cache", ".")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
 def test_mypy_finds_nothing() -> None:
     answer = run("mypy")
     assert answer.returncode == 0, answer.stdout + answer.stderr

@@ -56,8 +56,13 @@ def plan(machine: Machine, torch: str = "auto", index: str | None = None) -> Tor
     else:
         chosen = _named(machine, wish.lower())
         if index:
-            chosen = replace(chosen, index_url=index, fallback=None, download_bytes=None,
-                             reasons=(*chosen.reasons, f"LABKIT_TORCH_INDEX asks for {index}."))
+            chosen = replace(
+                chosen,
+                index_url=index,
+                fallback=None,
+                download_bytes=None,
+                reasons=(*chosen.reasons, f"LABKIT_TORCH_INDEX asks for {index}."),
+            )
     notes = _python_notes(machine, chosen)
     return replace(chosen, reasons=(*chosen.reasons, *notes)) if notes else chosen
 
@@ -122,8 +127,10 @@ def _route(machine: Machine, gpu: Gpu) -> _Route:
 
     if gpu.gfx is None:
         if machine.wsl:
-            return no(f"{label} shows in WSL only as /dev/dxg, and its target could not be read from Windows. If you know "
-                      "it, for example gfx1100, set ROCM_BOOTSTRAP_FORCE_GFX_ARCH=gfx1100 and start again.")
+            return no(
+                f"{label} shows in WSL only as /dev/dxg, and its target could not be read from Windows. If you know "
+                "it, for example gfx1100, set ROCM_BOOTSTRAP_FORCE_GFX_ARCH=gfx1100 and start again."
+            )
         return no(f"The gfx target of {label} is not known.")
     if row is None:
         return no(f"{label} is not in labkit's table of targets: no wheels are known for it.")
@@ -135,13 +142,17 @@ def _route(machine: Machine, gpu: Gpu) -> _Route:
         carried = wheels.amd_carries(gpu.gfx, "windows")
         if not carried:
             return no(f"There are no wheels for {label} on Windows.")
-        return _Route(gpu, (), True, _amd_reason(row, label, carried, "PyTorch's own ROCm wheels exist for Linux only."))
+        return _Route(
+            gpu, (), True, _amd_reason(row, label, carried, "PyTorch's own ROCm wheels exist for Linux only.")
+        )
     carried = wheels.amd_carries(gpu.gfx, "linux")
     if machine.wsl:
         if row.wsl == "n/a" or not carried:
             return no(f"There are no wheels for {label} in WSL.")
-        why = ("In WSL the GPU is reached through /dev/dxg, which the runtime inside PyTorch's own wheels does not know "
-               "(ROCm/hip#3710).")
+        why = (
+            "In WSL the GPU is reached through /dev/dxg, which the runtime inside PyTorch's own wheels does not know "
+            "(ROCm/hip#3710)."
+        )
         return _Route(gpu, (), True, _amd_reason(row, label, carried, why))
     listed = tuple(name for name in wheels.usable_rocm_indexes() if name in row.pytorch_indexes)
     if gpu.gfx == "gfx1151" and carried:
@@ -156,8 +167,11 @@ def _route(machine: Machine, gpu: Gpu) -> _Route:
 
 
 def _amd_reason(row: GfxTarget, label: str, carried: str, why: str) -> str:
-    how = ("AMD lists it for its ROCm 10 wheels" if carried == "listed"
-           else "AMD's page for ROCm 10 does not list it, but others install it from AMD's index")
+    how = (
+        "AMD lists it for its ROCm 10 wheels"
+        if carried == "listed"
+        else "AMD's page for ROCm 10 does not list it, but others install it from AMD's index"
+    )
     return f"{label}: {why} {how} (extra device-{row.gfx})."
 
 
@@ -177,20 +191,29 @@ def _rocm(machine: Machine, routes: list[_Route]) -> TorchPlan:
         chosen = _pytorch_rocm(wheels.PREFERRED_ROCM, agreed) if agreed is by_pytorch else _amd(agreed)
     notes = []
     if len(routes) > 1:
-        notes.append(f"{len(routes)} GPUs were found ({_names(routes)}): "
-                     + (f"no wheels carry all; {_names(left)} will not be used." if left else "one build serves all."))
-    absent = [route for route in routes if not machine.wsl and machine.system == "linux"
-              and route.gpu.found_by in ("lspci", "pci")]
+        notes.append(
+            f"{len(routes)} GPUs were found ({_names(routes)}): "
+            + (f"no wheels carry all; {_names(left)} will not be used." if left else "one build serves all.")
+        )
+    absent = [
+        route
+        for route in routes
+        if not machine.wsl and machine.system == "linux" and route.gpu.found_by in ("lspci", "pci")
+    ]
     if absent:
-        notes.append(f"{_names(absent)} was seen on the bus, but the kernel driver does not offer it: until it does, PyTorch "
-                     "computes on the CPU. Lesson 00 shows what to check.")
+        notes.append(
+            f"{_names(absent)} was seen on the bus, but the kernel driver does not offer it: until it does, PyTorch "
+            "computes on the CPU. Lesson 00 shows what to check."
+        )
     forced = [route for route in routes if route.gpu.found_by.startswith("ROCM_BOOTSTRAP")]
     if forced:
         notes.append("The target was not read from this machine but given by ROCM_BOOTSTRAP_FORCE_GFX_ARCH.")
     for route in routes:
         if route.gfx == "gfx906" and chosen.index_url and "rocm" in chosen.index_url:
-            notes.append("Newer wheels were reported without working BLAS kernels for gfx906 (unslothai/unsloth#7354): the "
-                         "check after the installation will tell.")
+            notes.append(
+                "Newer wheels were reported without working BLAS kernels for gfx906 (unslothai/unsloth#7354): the "
+                "check after the installation will tell."
+            )
             break
     return _add(chosen, notes)
 
@@ -198,8 +221,16 @@ def _rocm(machine: Machine, routes: list[_Route]) -> TorchPlan:
 def _pytorch_rocm(name: str, routes: list[_Route]) -> TorchPlan:
     size = wheels.SIZES["pytorch-rocm"]
     fallback = _amd(routes) if all(route.amd for route in routes) else None
-    return TorchPlan("rocm", wheels.PYTORCH_BASE + name, _range(), _targets(routes), _reasons(routes),
-                     size.download_bytes, size.installed_bytes, fallback)
+    return TorchPlan(
+        "rocm",
+        wheels.PYTORCH_BASE + name,
+        _range(),
+        _targets(routes),
+        _reasons(routes),
+        size.download_bytes,
+        size.installed_bytes,
+        fallback,
+    )
 
 
 def _amd(routes: list[_Route]) -> TorchPlan:
@@ -208,32 +239,53 @@ def _amd(routes: list[_Route]) -> TorchPlan:
     size = wheels.SIZES["amd" if len(gfx) == 1 else "amd-all"]
     reasons = _reasons(routes)
     if len(gfx) > 1:
-        reasons = (*reasons, "The size for several targets is not established: the figure given is that of all targets.")
+        reasons = (
+            *reasons,
+            "The size for several targets is not established: the figure given is that of all targets.",
+        )
     older = wheels.SIZES["default-other"]
     fallback = TorchPlan(
-        "rocm", wheels.AMD_MULTI_ARCH_INDEX, _range(f"[{extras}]"), gfx,
+        "rocm",
+        wheels.AMD_MULTI_ARCH_INDEX,
+        _range(f"[{extras}]"),
+        gfx,
         ("AMD's index for ROCm 10 cannot be reached: its multi-arch wheels for ROCm 7.14 have the same targets.",),
-        older.download_bytes, older.installed_bytes)
+        older.download_bytes,
+        older.installed_bytes,
+    )
     requirements = (f"torch[{extras}]=={wheels.AMD_TORCH}", f"torchvision[{extras}]=={wheels.AMD_TORCHVISION}")
-    return TorchPlan("rocm", wheels.AMD_INDEX, requirements, gfx, reasons, size.download_bytes, size.installed_bytes, fallback)
+    return TorchPlan(
+        "rocm", wheels.AMD_INDEX, requirements, gfx, reasons, size.download_bytes, size.installed_bytes, fallback
+    )
 
 
 def _nvidia(machine: Machine) -> TorchPlan:
     if machine.system == "linux" and machine.architecture == "x86_64":
         size = wheels.SIZES["default-linux"]
-        return TorchPlan("cuda", None, _range(), (), ("An NVIDIA GPU: pip's default index has the CUDA build for Linux.",),
-                         size.download_bytes, size.installed_bytes)
+        return TorchPlan(
+            "cuda",
+            None,
+            _range(),
+            (),
+            ("An NVIDIA GPU: pip's default index has the CUDA build for Linux.",),
+            size.download_bytes,
+            size.installed_bytes,
+        )
     if machine.system == "windows":
-        return _default("An NVIDIA GPU, but pip's default index has a CPU build for Windows. For the CUDA build take the "
-                        "address that pytorch.org/get-started names for your driver, and give it with --torch.")
+        return _default(
+            "An NVIDIA GPU, but pip's default index has a CPU build for Windows. For the CUDA build take the "
+            "address that pytorch.org/get-started names for your driver, and give it with --torch."
+        )
     return _default(f"An NVIDIA GPU with a processor of kind {machine.architecture}: pip's default index decides.")
 
 
 def _mac(machine: Machine) -> TorchPlan:
     if machine.apple:
         return _default("Apple silicon: pip's default index has the build with Metal (the device is called mps).")
-    return _default("A Mac without Apple silicon: PyTorch stopped building for it after 2.2 and the course needs 2.10, so "
-                    "pip will probably find nothing. Use Linux, Windows, or Binder.")
+    return _default(
+        "A Mac without Apple silicon: PyTorch stopped building for it after 2.2 and the course needs 2.10, so "
+        "pip will probably find nothing. Use Linux, Windows, or Binder."
+    )
 
 
 def _cpu(machine: Machine) -> TorchPlan:
@@ -241,13 +293,28 @@ def _cpu(machine: Machine) -> TorchPlan:
         return replace(_default("pip's default index has a CPU build for this system."), build="cpu")
     large = wheels.SIZES["default-linux"]
     fallback = TorchPlan(
-        "default", None, _range(), (),
-        ("The CPU index cannot be reached. pip's default index has a large CUDA build for Linux (about 3 GB to download, "
-         "5.5 GB installed): it runs on the CPU just as well.",),
-        large.download_bytes, large.installed_bytes)
+        "default",
+        None,
+        _range(),
+        (),
+        (
+            "The CPU index cannot be reached. pip's default index has a large CUDA build for Linux (about 3 GB to download, "
+            "5.5 GB installed): it runs on the CPU just as well.",
+        ),
+        large.download_bytes,
+        large.installed_bytes,
+    )
     size = wheels.SIZES["pytorch-cpu"]
-    return TorchPlan("cpu", wheels.CPU_INDEX, _range(), (), ("PyTorch's CPU index has the small build.",),
-                     size.download_bytes, size.installed_bytes, fallback)
+    return TorchPlan(
+        "cpu",
+        wheels.CPU_INDEX,
+        _range(),
+        (),
+        ("PyTorch's CPU index has the small build.",),
+        size.download_bytes,
+        size.installed_bytes,
+        fallback,
+    )
 
 
 def _default(reason: str) -> TorchPlan:
@@ -268,18 +335,24 @@ def _named(machine: Machine, wish: str) -> TorchPlan:
         return _add(_nvidia(machine), ["--torch asks for the CUDA build.", *notes], first=True)
     if re.fullmatch(r"rocm\d+(\.\d+)*", wish):
         return _named_rocm(machine, wish)
-    raise LabkitError(f"'{wish}' is not a build of PyTorch that labkit knows.",
-                      "Use --torch auto, cpu, cuda, rocm7.2, or the URL of a package index.")
+    raise LabkitError(
+        f"'{wish}' is not a build of PyTorch that labkit knows.",
+        "Use --torch auto, cpu, cuda, rocm7.2, or the URL of a package index.",
+    )
 
 
 def _named_rocm(machine: Machine, name: str) -> TorchPlan:
     if machine.system != "linux" or machine.architecture != "x86_64":
-        raise LabkitError(f"PyTorch's own ROCm wheels ({name}) exist for Linux on x86_64 only.",
-                          "Leave --torch away: labkit then takes AMD's wheels where there are some.")
+        raise LabkitError(
+            f"PyTorch's own ROCm wheels ({name}) exist for Linux on x86_64 only.",
+            "Leave --torch away: labkit then takes AMD's wheels where there are some.",
+        )
     carried = [row.torch for row in wheels.TORCH_INDEXES if name in row.indexes]
     if carried and all(wheels.version(torch) < (2, 10) for torch in carried):
-        raise LabkitError(f"The index {name} stops at torch {carried[-1]}; the course needs 2.10.",
-                          f"Use --torch {wheels.PREFERRED_ROCM}, or leave --torch away.")
+        raise LabkitError(
+            f"The index {name} stops at torch {carried[-1]}; the course needs 2.10.",
+            f"Use --torch {wheels.PREFERRED_ROCM}, or leave --torch away.",
+        )
     notes = [f"--torch asks for {name}."]
     if name not in wheels.usable_rocm_indexes():
         notes.append(f"Whether {name} has a torch that the course accepts is not established.")
@@ -287,11 +360,15 @@ def _named_rocm(machine: Machine, name: str) -> TorchPlan:
     for missing in gfx:
         row = target(missing)
         if row is None or name not in row.pytorch_indexes:
-            notes.append(f"No kernels for {missing} are known in it: they will fail, and the check after the installation says so.")
+            notes.append(
+                f"No kernels for {missing} are known in it: they will fail, and the check after the installation says so."
+            )
     if machine.wsl:
         notes.append("In WSL these wheels do not find the GPU: their runtime lacks /dev/dxg (ROCm/hip#3710).")
     size = wheels.SIZES["pytorch-rocm"]
-    return TorchPlan("rocm", wheels.PYTORCH_BASE + name, _range(), gfx, tuple(notes), size.download_bytes, size.installed_bytes)
+    return TorchPlan(
+        "rocm", wheels.PYTORCH_BASE + name, _range(), gfx, tuple(notes), size.download_bytes, size.installed_bytes
+    )
 
 
 def _from_index(machine: Machine, automatic: TorchPlan, url: str, reason: str) -> TorchPlan:
@@ -300,22 +377,47 @@ def _from_index(machine: Machine, automatic: TorchPlan, url: str, reason: str) -
     gfx = automatic.gfx or _known(machine)
     if kind is None:
         build = "default" if automatic.build == "cpu" else automatic.build
-        reasons = (reason, "Its address does not say what it holds: the requirements are those of the automatic choice.",
-                   *automatic.reasons)
-        return replace(automatic, build=build, index_url=url, reasons=reasons, fallback=None,
-                       download_bytes=None, installed_bytes=None)
+        reasons = (
+            reason,
+            "Its address does not say what it holds: the requirements are those of the automatic choice.",
+            *automatic.reasons,
+        )
+        return replace(
+            automatic,
+            build=build,
+            index_url=url,
+            reasons=reasons,
+            fallback=None,
+            download_bytes=None,
+            installed_bytes=None,
+        )
     if kind in ("amd", "amd-multi-arch"):
-        carried = tuple(name for name in gfx if wheels.amd_carries(name, "windows" if machine.system == "windows" else "linux"))
+        carried = tuple(
+            name for name in gfx if wheels.amd_carries(name, "windows" if machine.system == "windows" else "linux")
+        )
         extras = ",".join(f"device-{name}" for name in carried) or "device-all"
-        requirements = _range(f"[{extras}]") if kind == "amd-multi-arch" else (
-            f"torch[{extras}]=={wheels.AMD_TORCH}", f"torchvision[{extras}]=={wheels.AMD_TORCHVISION}")
+        requirements = (
+            _range(f"[{extras}]")
+            if kind == "amd-multi-arch"
+            else (f"torch[{extras}]=={wheels.AMD_TORCH}", f"torchvision[{extras}]=={wheels.AMD_TORCHVISION}")
+        )
         size = wheels.SIZES["amd" if len(carried) == 1 else "amd-all"]
-        notes = () if carried else ("No target is known, so the kernels of all targets are installed: about 10 GB to "
-                                    "download, 19 GB installed.",)
-        return TorchPlan("rocm", url, requirements, carried, (reason, *notes), size.download_bytes, size.installed_bytes)
+        notes = (
+            ()
+            if carried
+            else (
+                "No target is known, so the kernels of all targets are installed: about 10 GB to "
+                "download, 19 GB installed.",
+            )
+        )
+        return TorchPlan(
+            "rocm", url, requirements, carried, (reason, *notes), size.download_bytes, size.installed_bytes
+        )
     build = "rocm" if kind.startswith("rocm") else kind
     size = wheels.SIZES["pytorch-cpu" if build == "cpu" else "pytorch-rocm"]
-    return TorchPlan(build, url, _range(), gfx if build == "rocm" else (), (reason,), size.download_bytes, size.installed_bytes)
+    return TorchPlan(
+        build, url, _range(), gfx if build == "rocm" else (), (reason,), size.download_bytes, size.installed_bytes
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- words
@@ -327,7 +429,9 @@ def _python_notes(machine: Machine, chosen: TorchPlan) -> tuple[str, ...]:
     if (major, minor) < (3, first) or (major, minor) > (3, last):
         return (f"Wheels of PyTorch exist for Python 3.{first} to 3.{last}; this is Python {major}.{minor}.",)
     if minor == 10 and any("device-" in requirement for requirement in chosen.requirements):
-        return ("AMD's pages for some releases name Python 3.11 to 3.14 only: if pip finds no torch, take one of those.",)
+        return (
+            "AMD's pages for some releases name Python 3.11 to 3.14 only: if pip finds no torch, take one of those.",
+        )
     return ()
 
 

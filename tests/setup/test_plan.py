@@ -24,8 +24,11 @@ PYTHONS = [(3, minor) for minor in range(10, 15)]
 
 def rows() -> dict[str, dict[str, str]]:
     """The cells of the table by target and system."""
-    lines = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in TABLE.read_text(encoding="utf-8").splitlines()
-             if line.startswith("| gfx")]
+    lines = [
+        [cell.strip() for cell in line.strip("|\n ").split("|")]
+        for line in TABLE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| gfx")
+    ]
     return {cells[0]: dict(zip(("linux", "windows", "wsl"), cells[1:4], strict=True)) for cells in lines}
 
 
@@ -36,8 +39,15 @@ def gpu(gfx: str | None, integrated: bool | None = None, name: str | None = None
 
 def computer(*gpus: Gpu, system: str = "linux", **changes: object) -> Machine:
     wsl = system == "wsl"
-    base = Machine("linux" if wsl else system, wsl, "x86_64", (3, 12), tuple(sorted(gpus, key=lambda one: bool(one.integrated))),
-                   False, False)
+    base = Machine(
+        "linux" if wsl else system,
+        wsl,
+        "x86_64",
+        (3, 12),
+        tuple(sorted(gpus, key=lambda one: bool(one.integrated))),
+        False,
+        False,
+    )
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -97,7 +107,11 @@ def test_nothing_on_linux_is_the_cpu_index_with_the_default_index_behind_it() ->
     assert (chosen.fallback.build, chosen.fallback.index_url) == ("default", None)
     assert "large CUDA build" in words(chosen.fallback)
     assert chosen.fallback.download_bytes == 3_000_000_000
-    assert chosen.installed_bytes and chosen.fallback.installed_bytes and chosen.installed_bytes < chosen.fallback.installed_bytes
+    assert (
+        chosen.installed_bytes
+        and chosen.fallback.installed_bytes
+        and chosen.installed_bytes < chosen.fallback.installed_bytes
+    )
 
 
 @pytest.mark.parametrize("architecture", ["x86_64", "arm64"])
@@ -161,8 +175,10 @@ def test_different_cards_in_pytorchs_wheels_need_nothing_more() -> None:
 def test_different_cards_get_all_extras_where_only_amd_has_both() -> None:
     chosen = plan(computer(gpu("gfx1100"), gpu("gfx1032")))
     assert chosen.index_url == AMD
-    assert chosen.requirements == ("torch[device-gfx1100,device-gfx1032]==2.13.0+rocm10.0.0",
-                                   "torchvision[device-gfx1100,device-gfx1032]==0.28.0+rocm10.0.0")
+    assert chosen.requirements == (
+        "torch[device-gfx1100,device-gfx1032]==2.13.0+rocm10.0.0",
+        "torchvision[device-gfx1100,device-gfx1032]==0.28.0+rocm10.0.0",
+    )
     assert chosen.installed_bytes == 19_000_000_000
 
 
@@ -243,13 +259,19 @@ def test_torch_cuda_is_pips_default_index() -> None:
 
 def test_a_named_rocm_index_is_taken_and_lacking_kernels_are_named() -> None:
     chosen = plan(computer(gpu("gfx1100")), "rocm7.1")
-    assert (chosen.build, chosen.index_url, chosen.requirements) == ("rocm", "https://download.pytorch.org/whl/rocm7.1", RANGES)
+    assert (chosen.build, chosen.index_url, chosen.requirements) == (
+        "rocm",
+        "https://download.pytorch.org/whl/rocm7.1",
+        RANGES,
+    )
     assert "No kernels" not in words(chosen)
     assert "No kernels for gfx1032" in words(plan(computer(gpu("gfx1032")), "rocm7.2"))
     assert "not established" in words(plan(computer(gpu("gfx1100")), "rocm7.14"))
 
 
-@pytest.mark.parametrize("machine", [computer(system="windows"), computer(system="macos"), computer(architecture="arm64")])
+@pytest.mark.parametrize(
+    "machine", [computer(system="windows"), computer(system="macos"), computer(architecture="arm64")]
+)
 def test_pytorchs_rocm_wheels_are_refused_where_there_are_none(machine: Machine) -> None:
     with pytest.raises(LabkitError, match="Linux on x86_64"):
         plan(machine, "rocm7.2")
@@ -269,14 +291,17 @@ def test_a_word_that_means_nothing_is_refused_with_the_words_that_do(wish: str) 
 
 
 @pytest.mark.parametrize("given", ["option", "environment"])
-@pytest.mark.parametrize(("url", "build", "torch"), [
-    ("https://mirror.example/whl/rocm7.2", "rocm", "torch>=2.10,<2.15"),
-    ("https://mirror.example/whl/cpu/", "cpu", "torch>=2.10,<2.15"),
-    ("https://download.pytorch.org/whl/cu130", "cuda", "torch>=2.10,<2.15"),
-    ("https://mirror.example/rocm/whl-next/", "rocm", "torch[device-gfx1100]==2.13.0+rocm10.0.0"),
-    ("https://rocm.nightlies.amd.com/whl-multi-arch/", "rocm", "torch[device-gfx1100]>=2.10,<2.15"),
-    ("http://127.0.0.1:8000/simple/", "rocm", "torch>=2.10,<2.15"),
-])
+@pytest.mark.parametrize(
+    ("url", "build", "torch"),
+    [
+        ("https://mirror.example/whl/rocm7.2", "rocm", "torch>=2.10,<2.15"),
+        ("https://mirror.example/whl/cpu/", "cpu", "torch>=2.10,<2.15"),
+        ("https://download.pytorch.org/whl/cu130", "cuda", "torch>=2.10,<2.15"),
+        ("https://mirror.example/rocm/whl-next/", "rocm", "torch[device-gfx1100]==2.13.0+rocm10.0.0"),
+        ("https://rocm.nightlies.amd.com/whl-multi-arch/", "rocm", "torch[device-gfx1100]>=2.10,<2.15"),
+        ("http://127.0.0.1:8000/simple/", "rocm", "torch>=2.10,<2.15"),
+    ],
+)
 def test_an_index_of_ones_own(given: str, url: str, build: str, torch: str) -> None:
     machine = computer(gpu("gfx1100"))
     chosen = plan(machine, url) if given == "option" else plan(machine, index=url)
@@ -299,7 +324,9 @@ def test_an_index_from_the_environment_serves_a_named_build_too() -> None:
 
 
 def test_an_index_on_the_command_line_wins_over_the_environment() -> None:
-    assert plan(computer(), "https://a.example/simple", "https://b.example/simple").index_url == "https://a.example/simple"
+    assert (
+        plan(computer(), "https://a.example/simple", "https://b.example/simple").index_url == "https://a.example/simple"
+    )
 
 
 def test_every_requirement_has_torch_first_and_torchvision_second() -> None:
@@ -307,5 +334,7 @@ def test_every_requirement_has_torch_first_and_torchvision_second() -> None:
         chosen: TorchPlan | None = plan(machine)
         while chosen:
             assert [re.match(r"[a-z]+", requirement).group() for requirement in chosen.requirements] == [  # type: ignore[union-attr]
-                "torch", "torchvision"]
+                "torch",
+                "torchvision",
+            ]
             chosen = chosen.fallback
