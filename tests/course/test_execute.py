@@ -35,7 +35,7 @@ def test_a_whole_lesson_runs_and_is_reported(
     lesson = make_lesson(
         "print(profile, epochs * 2, rate)",
         "print('PASS one')\nprint('TODO two: think')",
-        "block = bytearray(64 * 2**20)",
+        "import time\nblock = b'x' * (64 * 2**20)  # written, so that it really is in memory, and kept for a while\ntime.sleep(1)",
     )
     status, report = run(tmp_path, lesson, parameters={"epochs": "7"})
     assert status == 0

@@ -29,7 +29,7 @@ EXERCISE = LessonResult(
     1,
     7,
     None,
-    {"profile": "quick", "seeds": 3, "folder": "/home/ann/data"},
+    {"profile": "quick", "seeds": 3, "folder": "/home/user/data"},
     True,
     "02_cifar10.ipynb",
     STARTED,
