@@ -11,7 +11,7 @@ from typing import Any
 from labkit.errors import LabkitError
 from labkit.timing import statistics, words
 from labkit.timing.conditions import Conditions, conditions
-from labkit.timing.measure import Measurement, warm_up
+from labkit.timing.measure import Measurement, measured, warm_up
 from labkit.timing.statistics import Decision
 from labkit.timing.stopwatch import Lap, Stopwatch, stopwatch_for
 
@@ -218,29 +218,7 @@ def compare(
             used += lap.wall_s
         rounds += 1
     where = conditions(watch.device)
-    measurements = []
-    for name in functions:
-        wall, cpu = [lap.wall_s for lap in laps[name]], [lap.cpu_s for lap in laps[name]]
-        samples = tuple(seconds_ / warm[name].calls for seconds_ in wall)
-        told = statistics.summary(samples)
-        measurements.append(
-            Measurement(
-                name=name,
-                median_s=told["median"],
-                iqr_s=told["iqr"],
-                low_s=told["low"],
-                high_s=told["high"],
-                lower_quartile_s=told["lower_quartile"],
-                upper_quartile_s=told["upper_quartile"],
-                samples=samples,
-                calls=warm[name].calls,
-                warmup_calls=warm[name].total_calls,
-                steady=warm[name].steady,
-                stolen=statistics.stolen_share(wall, cpu),
-                device=watch.device,
-                conditions=where,
-            )
-        )
+    measurements = [measured(name, warm[name], laps[name], watch.device, where) for name in functions]
     stolen = max(m.stolen for m in measurements)
     by_name = {m.name: m for m in measurements}
     contrasts = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics as stdlib_statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -126,10 +126,17 @@ def benchmark(
         lap = watch.lap(function, warm.calls)
         laps.append(lap)
         used += lap.wall_s
+    return measured(
+        name or str(getattr(function, "__name__", "function")), warm, laps, watch.device, conditions(watch.device)
+    )
+
+
+def measured(name: str, warm: WarmUp, laps: Sequence[Lap], device: str, where: Conditions) -> Measurement:
+    """The measurement that a function's laps give, each of ``warm.calls`` calls."""
     samples = tuple(lap.wall_s / warm.calls for lap in laps)
     told = statistics.summary(samples)
     return Measurement(
-        name=name or str(getattr(function, "__name__", "function")),
+        name=name,
         median_s=told["median"],
         iqr_s=told["iqr"],
         low_s=told["low"],
@@ -141,8 +148,8 @@ def benchmark(
         warmup_calls=warm.total_calls,
         steady=warm.steady,
         stolen=statistics.stolen_share([lap.wall_s for lap in laps], [lap.cpu_s for lap in laps]),
-        device=watch.device,
-        conditions=conditions(watch.device),
+        device=device,
+        conditions=where,
     )
 
 

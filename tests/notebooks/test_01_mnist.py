@@ -11,21 +11,12 @@ from typing import Any
 import pytest
 
 from labkit.course import execute, table
+from tests.notebooks.outputs import shown
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
 NAME = table.find("01").path.name
 FASHION = Path("/usr/share/datasets/fashion-mnist")
-
-
-def shown(notebook: dict[str, Any]) -> str:
-    """Everything that the code cells printed or displayed, as text."""
-    told = []
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            told.append("".join(output.get("text") or data.get("text/markdown") or data.get("text/plain") or ""))
-    return "\n".join(told)
 
 
 def accuracy(text: str) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from labkit.course import table
+from tests.notebooks.outputs import shown
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -28,12 +29,7 @@ def notebook(course_run: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def text(notebook: dict[str, Any]) -> str:
     """Everything that the code cells printed or displayed."""
-    told = []
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            told.append("".join(output.get("text") or data.get("text/markdown") or data.get("text/plain") or ""))
-    return "\n".join(told)
+    return shown(notebook)
 
 
 def test_the_guess_stands_beside_a_measurement_with_its_interval(text: str) -> None:

@@ -30,10 +30,6 @@ def _works_anyway(e: Evidence) -> bool:
     return bool(e.node("/dev/kfd").openable) or bool(e.sees_gpu)
 
 
-def _command_line(e: Evidence) -> str | None:
-    return e.quote(r"BOOT_IMAGE=|\broot=|Command line:", "cmdline", "", "dmesg")
-
-
 @rule(
     "no-amd-gpu",
     explains=(
