@@ -22,9 +22,26 @@ _HOME = {
     "check": "labkit.learn",
     "hint": "labkit.learn",
     "solution": "labkit.learn",
+    "progress": "labkit.learn",
+    "quiz": "labkit.learn",
+    "predict": "labkit.show",
     "LabkitError": "labkit.errors",
 }
-_ROOMS = ("catalog", "course", "data", "devices", "errors", "learn", "machine", "setup", "show", "threads", "timing")
+_ROOMS = (
+    "catalog",
+    "course",
+    "data",
+    "devices",
+    "errors",
+    "learn",
+    "machine",
+    "memory",
+    "profile",
+    "setup",
+    "show",
+    "threads",
+    "timing",
+)
 
 __all__ = [*_HOME, *_ROOMS]
 

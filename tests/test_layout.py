@@ -18,6 +18,7 @@ FLOORS = (
     ("catalog",),
     ("machine",),
     ("setup", "devices", "timing", "threads", "data"),
+    ("profile", "memory"),
     ("learn", "show"),
     ("course",),
     ("cli", "__main__"),
