@@ -77,6 +77,14 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="DIR", help="where executed notebooks and report.json go (default: build/)"
     )
 
+    run.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="how many lessons run side by side (default: 1; with more, their measurements disturb each other)",
+    )
+
     test = command(
         "test",
         "Set everything up and run the whole test-suite, notebooks included.",
@@ -227,6 +235,7 @@ def _run(options: argparse.Namespace) -> int:
         profile=options.profile,
         parameters=dict(options.parameter),
         output=Path(options.output) if options.output else None,
+        workers=options.workers,
     )
 
 

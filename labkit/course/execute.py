@@ -18,6 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -47,14 +48,17 @@ def run(
     profile: str = "quick",
     parameters: Mapping[str, str] | None = None,
     output: Path | None = None,
+    workers: int = 1,
 ) -> int:
-    """Executes lessons one after the other, goes on after a failure, and leaves notebooks, report.json and a table.
+    """Executes lessons, goes on after a failure, and leaves notebooks, report.json and a table.
 
     Args:
         lessons: numbers or names as a person types them; none means all.
         profile: ``quick`` or ``full``.
         parameters: name -> value as typed; each is given to those lessons that declare it.
         output: folder for the results (default: build/).
+        workers: how many lessons run at the same time. More than one is sooner done, but the lessons' own measurements then disturb
+            each other.
 
     Returns:
         0 when every lesson ran whole, else 1.
@@ -63,7 +67,9 @@ def run(
         LabkitError: an unknown lesson or profile, a parameter that none of the lessons declares, or a folder that cannot be written.
     """
     course = table.load()
-    return run_lessons(table.choose(lessons, course), profile=profile, parameters=parameters, output=output)
+    return run_lessons(
+        table.choose(lessons, course), profile=profile, parameters=parameters, output=output, workers=workers
+    )
 
 
 def run_lessons(
@@ -73,10 +79,13 @@ def run_lessons(
     parameters: Mapping[str, str] | None = None,
     output: Path | None = None,
     machine: bool = True,
+    workers: int = 1,
 ) -> int:
     """``run`` for lessons that are already found (``machine=False`` leaves torch's facts out of the report)."""
     if profile not in LIMITS:
         raise LabkitError(f"There is no profile '{profile}'.", f"choose one of: {', '.join(LIMITS)}.")
+    if workers < 1:
+        raise LabkitError(f"{workers} workers cannot execute anything.", "use --workers 1 or more.")
     output = BUILD if output is None else output
     typed = dict(parameters or {})
     plans = [_plan(lesson, profile, typed) for lesson in lessons]
@@ -84,18 +93,17 @@ def run_lessons(
     started = datetime.now(timezone.utc)
     _prepare(output, lessons)
     facts = report.machine_facts() if machine else {}
-    results: list[LessonResult] = []
+    begin = time.perf_counter()
+    done: dict[int, LessonResult] = {}
     try:
-        for number, plan in enumerate(plans, 1):
-            results.append(_run_one(plan, output, Progress(plan.lesson, number, len(plans))))
-    except KeyboardInterrupt:
-        for plan in plans[len(results) :]:
-            results.append(_result(plan.lesson, 0.0, LessonError("stopped", "stopped by you before its end.")))
-        report.write(output, results, profile, facts, started)
-        raise
-    report.write(output, results, profile, facts, started)
+        _run_all(plans, output, min(workers, len(plans)), done)
+    finally:  # also when somebody stops it: what is done is kept, and the rest is named
+        stopped = LessonError("stopped", "stopped by you before its end.")
+        results = [done.get(at) or _result(plan.lesson, 0.0, stopped) for at, plan in enumerate(plans)]
+        seconds = time.perf_counter() - begin
+        report.write(output, results, profile, facts, started, seconds, workers)
     print(
-        f"\n{report.as_text(results, profile)}\n\nExecuted notebooks, report.json and report.txt are in {_shown(output)}.",
+        f"\n{report.as_text(results, profile, seconds)}\n\nExecuted notebooks, report.json and report.txt are in {_shown(output)}.",
         flush=True,
     )
     return 0 if results and all(result.passed for result in results) else 1
@@ -234,6 +242,32 @@ def _was_executed(path: Path) -> bool:
         return False
 
 
+def _run_all(plans: Sequence[Plan], output: Path, workers: int, done: dict[int, LessonResult]) -> None:
+    """Fills ``done`` (place in ``plans`` -> result). Threads are enough: each lesson computes in a kernel's process of its own."""
+    if workers < 2:
+        for at, plan in enumerate(plans):
+            done[at] = _run_one(plan, output, Progress(plan.lesson, at + 1, len(plans)))
+        return
+
+    def work(at: int) -> None:
+        progress = Progress(plans[at].lesson, at + 1, len(plans), brief=True)
+        done[at] = _run_one(plans[at], output, progress)
+
+    with _quiet():  # loggers and warnings belong to the process, so one hand silences them for all threads
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="labkit-lesson")
+        waiting = [pool.submit(work, at) for at in range(len(plans))]
+        try:
+            for future in waiting:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for run in list(_running):
+                run.end_left_over_processes()
+            raise
+        finally:
+            pool.shutdown(wait=True)
+
+
 def _run_one(plan: Plan, output: Path, progress: Progress) -> LessonResult:
     if plan.error is not None:
         progress.end(f"FAILED: {plan.error.message}")
@@ -321,9 +355,13 @@ class Execution:
 class Progress:
     """One line on a terminal that moves; plain lines, one a cell, everywhere else."""
 
-    def __init__(self, lesson: Lesson, number: int = 1, of: int = 1, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, lesson: Lesson, number: int = 1, of: int = 1, stream: TextIO | None = None, brief: bool = False
+    ) -> None:
+        """brief: only the beginning and the end, for lessons that run side by side."""
         self._stream = sys.stdout if stream is None else stream
-        self._moving = self._stream.isatty()
+        self._brief = brief
+        self._moving = self._stream.isatty() and not brief
         self._name = f"[{number}/{of}] {lesson.id} {lesson.title}"
         self._start = time.monotonic()
         self._cell = ""
@@ -339,7 +377,7 @@ class Progress:
         self._cell = f"cell {number}/{of}  {_first_line(source)[:60]}"
         if self._moving:
             self.tick()
-        else:
+        elif not self._brief:
             self._print(f"    {self._cell}\n")
 
     def tick(self) -> None:
@@ -355,7 +393,7 @@ class Progress:
         """The lesson is over."""
         self._open = False
         start = "\r\x1b[2K" if self._moving else "  "
-        self._print(f"{start}{self._name}: {text}\n" if self._moving else f"{start}{text}\n")
+        self._print(f"{start}{self._name}: {text}\n" if self._moving or self._brief else f"{start}{text}\n")
 
     def _print(self, text: str) -> None:
         with self._lock, contextlib.suppress(ValueError, OSError):
@@ -386,6 +424,7 @@ def execute(
     from papermill.exceptions import PapermillExecutionError
 
     run = _Run(path, cell_limit_s, lesson_limit_s, progress)
+    _running.add(run)
     execution = Execution()
     start = time.perf_counter()
     try:
@@ -425,6 +464,7 @@ def execute(
     except ValueError as error:  # nbformat and papermill raise its kin for a notebook that they cannot read
         execution.error = LessonError("notebook", f"{path.name} cannot be executed: {_message(str(error))}")
     finally:
+        _running.discard(run)
         run.end_left_over_processes()
         execution.seconds = time.perf_counter() - start
         execution.notebook, execution.peak_memory_bytes = run.notebook, run.peak_memory_bytes or None
@@ -451,6 +491,9 @@ def _not_whole(execution: Execution, run: _Run) -> LessonError | None:
     if sum(cell.metadata.papermill.get("duration") or 0.0 for cell in cells) <= 0 or execution.seconds <= 0:
         return LessonError("no time", "its cells took no time at all, so they cannot have run.")
     return None
+
+
+_running: set[_Run] = set()
 
 
 class _Run:
@@ -618,6 +661,10 @@ def _quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
     try:
+        # warnings' filters belong to the process: a thread that put back what it found would undo another's
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield

@@ -28,6 +28,7 @@ def environment(ipython_dir: Path) -> dict[str, str]:
     variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), *(part for part in earlier if part != str(ROOT))])
     variables["IPYTHONDIR"] = str(ipython_dir)
     variables["PYTHONUTF8"] = "1"
+    variables["LABKIT_PROGRESS"] = "off"  # a run is not a learner
     variables["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # figures land in the notebook
     variables["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else a debugger that nobody uses warns on every start
     return variables

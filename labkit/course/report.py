@@ -72,7 +72,12 @@ class LessonResult:
 
 
 def as_json(
-    results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime
+    results: Sequence[LessonResult],
+    profile: str,
+    machine: dict[str, Any],
+    started: datetime,
+    seconds: float | None = None,
+    workers: int = 1,
 ) -> dict[str, Any]:
     """The report as plain values.
 
@@ -80,6 +85,8 @@ def as_json(
         results: one for each lesson that was asked for, in the order of the course.
         machine: what ``machine_facts`` gave.
         started: when the run began, with its time zone.
+        seconds: how long the whole run took (None: the sum of its lessons).
+        workers: how many lessons ran side by side.
     """
     lessons = []
     for result in results:
@@ -95,6 +102,8 @@ def as_json(
         "labkit": __version__,
         "profile": profile,
         "started": _utc(started),
+        "seconds": round(sum(r.seconds for r in results) if seconds is None else seconds, 2),
+        "workers": workers,
         "status": "passed" if results and all(result.passed for result in results) else "failed",
         "machine": machine,
         "lessons": lessons,
@@ -113,8 +122,11 @@ def _utc(time: datetime) -> str:
     return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def as_text(results: Sequence[LessonResult], profile: str) -> str:
-    """The table: lesson, cells, seconds, peak memory, checks passed, data, result; then each failure, and the notebooks."""
+def as_text(results: Sequence[LessonResult], profile: str, seconds: float | None = None) -> str:
+    """The table: lesson, cells, seconds, peak memory, checks passed, data, result; then each failure, and the notebooks.
+
+    seconds: of the whole run, which are fewer than the lessons' sum where they ran side by side.
+    """
     rows = [("lesson", "cells", "seconds", "peak memory", "checks", "data", "result")]
     for result in results:
         checks = result.checks_passed + result.checks_todo
@@ -147,7 +159,7 @@ def as_text(results: Sequence[LessonResult], profile: str) -> str:
         lines.append(f"{len(failed)} of {len(results)} lessons failed ({profile} profile).")
     else:
         lines.append(
-            f"All {len(results)} lessons ran ({profile} profile, {sum(r.seconds for r in results):.0f} s)."
+            f"All {len(results)} lessons ran ({profile} profile, {sum(r.seconds for r in results) if seconds is None else seconds:.0f} s)."
             if len(results) > 1
             else f"The lesson ran ({profile} profile)."
         )
@@ -166,16 +178,22 @@ def as_text(results: Sequence[LessonResult], profile: str) -> str:
 
 
 def write(
-    folder: Path, results: Sequence[LessonResult], profile: str, machine: dict[str, Any], started: datetime
+    folder: Path,
+    results: Sequence[LessonResult],
+    profile: str,
+    machine: dict[str, Any],
+    started: datetime,
+    seconds: float | None = None,
+    workers: int = 1,
 ) -> None:
     """Writes report.json and report.txt into ``folder``.
 
     Raises:
         LabkitError: they cannot be written.
     """
-    content = json.dumps(as_json(results, profile, machine, started), indent=2, ensure_ascii=False)
+    content = json.dumps(as_json(results, profile, machine, started, seconds, workers), indent=2, ensure_ascii=False)
     files.write_text(folder / "report.json", content + "\n")
-    files.write_text(folder / "report.txt", as_text(results, profile) + "\n")
+    files.write_text(folder / "report.txt", as_text(results, profile, seconds) + "\n")
 
 
 def machine_facts(timeout_s: float = 120) -> dict[str, Any]:

@@ -325,3 +325,78 @@ def test_on_a_terminal_one_line_moves(make_lesson: Make, monkeypatch: pytest.Mon
     text = stream.getvalue()
     assert "cell 2/9" in text and text.count("\n") == 1 and text.endswith("2 cells in 0.1 s\n")
     assert all(len(part.replace("\x1b[2K", "")) < 50 for part in text.splitlines()[0].split("\r")[:-1])
+
+
+# ------------------------------------------------------------------------------------------------ side by side
+
+
+def test_two_workers_run_lessons_side_by_side_and_report_in_the_order_of_the_course(
+    tmp_path: Path, make_lesson: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each lesson waits for the other's file: one after the other, the first would wait for ever and fail."""
+    meet = """
+import pathlib, time
+here = pathlib.Path({mine!r})
+here.write_text("here", encoding="utf-8")
+for _ in range(400):
+    if pathlib.Path({other!r}).exists():
+        break
+    time.sleep(0.05)
+else:
+    raise SystemError("nobody came")
+print("met")
+"""
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    lessons = (
+        make_lesson(meet.format(mine=one, other=two), "import time\ntime.sleep(0.5)", id="90", name="slow"),
+        make_lesson(meet.format(mine=two, other=one), id="91", name="quick"),
+        make_lesson("1 / 0", id="92", name="broken"),
+    )
+    status, report = run(tmp_path, *lessons, workers=2)
+    assert status == 1
+    assert [(row["id"], row["status"]) for row in report["lessons"]] == [
+        ("90", "passed"),
+        ("91", "passed"),
+        ("92", "failed"),
+    ]
+    assert "ZeroDivisionError" in report["lessons"][2]["error"]["message"]
+    assert report["workers"] == 2 and report["seconds"] > 0
+    assert "met" in executed(tmp_path, lessons[0])
+    assert "cell 3/" not in capsys.readouterr().out, "lines of cells that run side by side would only confuse"
+
+
+def test_an_interrupt_ends_every_lesson_that_runs_and_keeps_what_is_done(
+    tmp_path: Path, make_lesson: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import _thread
+    import threading
+    import time
+
+    mark = tmp_path / "runs"
+    lessons = (
+        make_lesson("print('done')", id="90", name="first"),
+        make_lesson(
+            f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(200)", id="91", name="endless"
+        ),
+        make_lesson("print('never')", id="92", name="third"),
+        make_lesson("import time\ntime.sleep(200)", id="93", name="late"),
+    )
+
+    def stop() -> None:
+        while not mark.exists() or len(execute._running) < 2:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        _thread.interrupt_main()
+
+    threading.Thread(target=stop, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        execute.run_lessons(lessons, output=tmp_path / "out", machine=False, workers=2)
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    rows = {row["id"]: row for row in report["lessons"]}
+    assert len(rows) == 4 and rows["90"]["status"] == "passed" and rows["91"]["status"] == "failed"
+    assert not execute._running, "no kernel is left"
+
+
+def test_no_workers_are_refused(tmp_path: Path, make_lesson: Make) -> None:
+    with pytest.raises(LabkitError, match="0 workers"):
+        run(tmp_path, make_lesson("1"), workers=0)

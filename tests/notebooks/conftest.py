@@ -31,7 +31,7 @@ class CourseRun:
 
 @pytest.fixture(scope="session")
 def course_run() -> CourseRun:
-    """Every lesson of the table, quick profile, in this process; the results stay in build/test for a look afterwards."""
+    """Every lesson of the table, quick profile, two at a time; the results stay in build/test for a look afterwards."""
     folder = BUILD / "quick"
-    status = execute.run([], profile="quick", parameters={}, output=folder)
+    status = execute.run([], profile="quick", parameters={}, output=folder, workers=2)
     return CourseRun(status, json.loads((folder / "report.json").read_text(encoding="utf-8")), folder)
