@@ -1,10 +1,15 @@
-"""check, hint and solution: what a notebook calls. The only state is how often each exercise was tried in this kernel."""
+"""check, hint and solution: what a notebook calls.
+
+The state of this kernel is how often each exercise was tried since it last passed, and what was said about it; what stays
+is in ``labkit.learn.records``.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from labkit.learn import records
 from labkit.learn.exercise import Exercise
 from labkit.learn.exercises import find
 from labkit.learn.judge import Verdict, judge, sentence
@@ -98,4 +103,8 @@ def _report(exercise: Exercise, verdict: Verdict) -> Result:
             _tries[name] = _tries.get(name, 0) + 1
         message = f"TODO {name}: {sentence(exercise, verdict, _tries.get(name, 0))}"
     print(message)
+    if verdict.passed or verdict.key != "not_started":
+        said = records.note(name, exercise.lesson, "exercise", verdict.passed)
+        if said:
+            print(said)
     return Result(name, verdict.passed, verdict.key, message)
