@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from labkit.errors import LabkitError
 from labkit.profile.simulate import layers as of
@@ -21,7 +22,8 @@ class Network:
     """A model at one batch size.
 
     layers: in the order of the forward pass, the loss last. optimiser: its work. input_bytes: one batch as the host sends
-    it (lessons 01 and 02 keep their pictures as bytes). resident: the data set lies on the GPU, and a batch is gathered there (as lessons 01 and 02 do).
+    it (lessons 01 and 02 keep their pictures as bytes). resident: the data set lies on the GPU, and a batch is gathered
+    there (as those lessons do).
     """
 
     name: str
@@ -56,7 +58,7 @@ class Network:
 def _mlp(batch: int, size: int) -> tuple[list[Layer], int]:
     layers: list[Layer] = []
     widths = (784, 128, 64, 10)
-    for i, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (inputs, outputs) in enumerate(pairwise(widths)):
         layers.append(of.linear(f"linear{i + 1}", batch, inputs, outputs, size, first=i == 0))
         if i < 2:
             layers.append(of.relu(f"relu{i + 1}", batch * outputs, size))
