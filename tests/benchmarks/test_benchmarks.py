@@ -84,3 +84,21 @@ def test_threads_are_measured_in_workers(load: Any, tmp_path: Path) -> None:
     told = json.loads((tmp_path / "cpu_threads.json").read_text(encoding="utf-8"))
     assert [case["busy_processes"] for case in told["cases"]] == [0, 1]
     assert all(set(case["step_s"]) == {"one", "spinning", "passive", "chosen"} for case in told["cases"])
+
+
+def test_a_side_that_fails_is_no_measurement(load: Any) -> None:
+    from labkit.errors import LabkitError
+
+    course_time = load("course_time")
+    assert course_time.timed([sys.executable, "-c", "pass"]) > 0
+    with pytest.raises(LabkitError, match="broken here"):
+        course_time.timed([sys.executable, "-c", "raise SystemExit('broken here')"])
+
+
+@pytest.mark.notebooks
+def test_the_course_is_timed_beside_the_guides_loop(load: Any, tmp_path: Path) -> None:
+    course_time = load("course_time")
+    options = ["--pairs", "1", "--epochs", "1", "--lessons", "00", "--output", str(tmp_path)]
+    assert course_time.main(options) == 0
+    told = json.loads((tmp_path / "course_time.json").read_text(encoding="utf-8"))
+    assert told["ratio"]["n"] == 1 and [row["lesson"] for row in told["last_run"]] == ["00"]
