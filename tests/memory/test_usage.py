@@ -1,0 +1,57 @@
+"""The peak as the CPU's allocator reports it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from labkit.errors import LabkitError
+from labkit.memory import measure
+
+MIB = 2**20
+
+
+def test_the_peak_of_two_tensors_that_live_one_after_the_other_is_one() -> None:
+    def one_by_one() -> None:
+        for _ in range(3):
+            torch.empty(MIB, dtype=torch.uint8)
+
+    def together() -> None:
+        kept = [torch.empty(MIB, dtype=torch.uint8) for _ in range(3)]
+        del kept
+
+    first, second = measure(one_by_one, "cpu"), measure(together, "cpu")
+    assert MIB <= first.peak_bytes < 1.1 * MIB and 3 * MIB <= second.peak_bytes < 3.1 * MIB
+    assert first.left_bytes == second.left_bytes == 0
+    assert len(second.timeline) == 6 and max(total for _, total in second.timeline) == second.peak_bytes
+    assert "allocator" in first.how and first.device == "cpu"
+
+
+def test_what_stays_and_what_goes_is_told() -> None:
+    kept: list[torch.Tensor] = []
+    assert measure(lambda: kept.append(torch.empty(MIB, dtype=torch.uint8)), "cpu").left_bytes == MIB
+    released = measure(kept.clear, "cpu")
+    assert released.left_bytes == -MIB and released.peak_bytes == 0
+    assert measure(lambda: None, "cpu").timeline == ()
+
+
+def test_the_backward_pass_is_in_it() -> None:
+    x = torch.randn(256, 1024, requires_grad=True)
+    usage = measure(lambda: x.exp().sum().backward(), "cpu")
+    assert usage.left_bytes == x.nbytes and usage.peak_bytes >= 2 * x.nbytes
+
+
+def test_an_error_passes_through_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KINETO_LOG_LEVEL", raising=False)
+    with pytest.raises(ZeroDivisionError):
+        measure(lambda: 1 / 0, "cpu")
+    assert "KINETO_LOG_LEVEL" not in os.environ
+    with pytest.raises(LabkitError, match="cannot be counted"):
+        measure(lambda: None, "meta")
+
+
+def test_it_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
+    measure(lambda: torch.zeros(10), "cpu")
+    assert capfd.readouterr() == ("", "")
