@@ -9,7 +9,7 @@ checks can be trusted. Nothing here imports torch before an answer is judged.
 from __future__ import annotations
 
 from labkit.learn.judge import attempt
-from labkit.learn.session import Result, check, forget, hint, solution
+from labkit.learn.session import Result, check, forget, hint, quiz, solution
 from labkit.learn.strip import strip as progress
 
-__all__ = ["Result", "attempt", "check", "forget", "hint", "progress", "solution"]
+__all__ = ["Result", "attempt", "check", "forget", "hint", "progress", "quiz", "solution"]

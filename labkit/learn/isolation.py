@@ -10,6 +10,38 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from labkit.learn import stage
+
+
+class _Nowhere(io.TextIOBase):
+    """Takes any text and keeps none: a loop that prints must not fill the memory either."""
+
+    encoding = "utf-8"
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str, /) -> int:
+        return len(text)
+
+
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Inside, a notebook's ``exit`` and ``quit`` raise SystemExit, as in plain Python, instead of ending the kernel."""
+    shell = stage.shell()
+    if shell is None:
+        yield
+        return
+
+    def refuse() -> None:
+        raise SystemExit
+
+    shell.ask_exit = refuse
+    try:
+        yield
+    finally:
+        shell.__dict__.pop("ask_exit", None)
+
 
 @contextmanager
 def untouched(seed: int = 0) -> Iterator[None]:
@@ -39,8 +71,8 @@ def untouched(seed: int = 0) -> Iterator[None]:
         with (
             torch.enable_grad(),
             warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
+            contextlib.redirect_stdout(_Nowhere()),
+            contextlib.redirect_stderr(_Nowhere()),
         ):
             warnings.simplefilter("ignore")
             yield

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import reprlib
+import string
 import sysconfig
 import traceback
 from collections.abc import Mapping
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.learn.exercise import Exercise, Hint, Stopped, Wrong
-from labkit.learn.isolation import untouched
+from labkit.learn.isolation import no_exit, untouched
 
 # Hints that every exercise has. An exercise may hold its own text under the same key.
 GENERAL: dict[str, Hint] = {
@@ -49,6 +51,14 @@ GENERAL: dict[str, Hint] = {
         'this should be a function, but it is a {kind}. Write `check("{name}", {name})`, no brackets after the second.',
     ),
 }
+
+LONGEST = 800
+"""Characters of a check's line, whatever a learner's code says or gives back."""
+_LONGEST_FIELD = 300
+_LONGEST_SOURCE = 120
+_SHORT = reprlib.Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 12
+_SHORT.maxstring = _SHORT.maxother = _LONGEST_FIELD
 
 _PLACEHOLDERS = (None, NotImplemented, Ellipsis)
 _LABKIT = Path(__file__).resolve().parent.parent
@@ -102,12 +112,13 @@ def attempt(function: Any, *args: Any, **kwargs: Any) -> Any:
     if not callable(function):
         return function
     try:
-        return function(*args, **kwargs)
+        with no_exit():
+            return function(*args, **kwargs)
     except KeyboardInterrupt:
         raise
     except NotImplementedError as error:
-        return NotImplemented if not str(error) else Stopped(error)
-    except Exception as error:
+        return NotImplemented if not _text_of(error) else Stopped(error)
+    except (Exception, SystemExit) as error:
         return Stopped(error)
 
 
@@ -128,12 +139,12 @@ def judge(exercise: Exercise, *answer: Any, **extra: Any) -> Verdict:
     if isinstance(answer[0], Stopped):
         return _from_error(exercise, answer[0].error)
     try:
-        with untouched():
+        with untouched(), no_exit():
             exercise.probe(*answer, **extra)
     except KeyboardInterrupt:
         raise
     except NotImplementedError as error:
-        if not str(error):
+        if not _text_of(error):
             return Verdict(False, "not_started", {"name": exercise.name})
         return _from_error(exercise, error)
     except Wrong as wrong:
@@ -154,25 +165,61 @@ def sentence(exercise: Exercise, verdict: Verdict, tries: int) -> str:
     An error without a hint of its own is followed by the exercise's pushes, one further with each try.
     """
     hint = hint_of(exercise, verdict.key)
-    text = (hint.first if tries <= 1 else hint.then).format_map({"name": exercise.name, **verdict.values})
+    template = hint.first if tries <= 1 else hint.then
+    text = _Bounded().vformat(template, (), {"name": exercise.name, **verdict.values})
     if verdict.key == "raised" and tries >= 2 and exercise.push:
         text += " " + exercise.push[min(tries - 2, len(exercise.push) - 1)]
     if tries >= 3 and verdict.key != "not_started":
         text += f' Stuck? solution("{exercise.name}") shows one way.'
-    return " ".join(text.split())
+    return bounded(text)
+
+
+class _Bounded(string.Formatter):
+    """Fills in a hint's values: each cut to a length, and one that cannot be shown as '…'."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        try:
+            if isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > 12:
+                value = _SHORT.repr(value)
+            elif isinstance(value, str):
+                value = value[: 4 * _LONGEST_FIELD]
+            text = str(super().format_field(value, format_spec))
+        except Exception:  # a learner's object, or an int of a million digits
+            return "…"
+        return bounded(text, _LONGEST_FIELD)
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        try:
+            return super().convert_field(value[: 4 * _LONGEST_FIELD] if isinstance(value, str) else value, conversion)
+        except Exception:
+            return "…"
+
+
+def bounded(text: str, most: int = LONGEST) -> str:
+    """One line of at most ``most`` characters."""
+    line = " ".join(text[: 8 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def describe_error(error: BaseException) -> str:
     """'TypeError: what it said', in one line of at most 160 characters."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in _text_of(error).splitlines() if line.strip()]
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return (text if len(text) <= 160 else text[:157] + "…").rstrip(".")
+
+
+def _text_of(error: BaseException) -> str:
+    """What the error says; an error whose own text raises says nothing."""
+    try:
+        return str(error)[:4000]
+    except Exception:
+        return ""
 
 
 def _from_error(exercise: Exercise, error: BaseException) -> Verdict:
     where = _where(error)
     values = {"name": exercise.name, "error": describe_error(error), "where": where}
-    text = str(error)
+    text = _text_of(error)
     for part, key in exercise.errors.items():
         if part in text:
             return Verdict(False, key, values)
@@ -192,7 +239,7 @@ def _where(error: BaseException) -> str:
         name = frame.f_code.co_filename
         if _is_ours(name):
             continue
-        source = linecache.getline(name, line, frame.f_globals).strip()
+        source = bounded(linecache.getline(name, line, frame.f_globals), _LONGEST_SOURCE)
         found = f" in the line `{source}`" if source else f" in line {line}"
     return found
 

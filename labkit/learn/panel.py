@@ -49,3 +49,42 @@ def status(text: str, *, code: bool = False) -> str:
     """A text as HTML that a screen reader announces when it changes."""
     style = _CODE if code else _SAYS
     return f'<div role="status" aria-live="polite" style="{style}">{html.escape(text)}</div>'
+
+
+def offer(name: str, hint: Callable[[str], str], solution: Callable[[str], str]) -> None:
+    """Shows buttons for a hint and the solution under a check; those of an earlier check of the same name go away."""
+    clear(name)
+    try:
+        import ipywidgets as widgets
+        from IPython.display import display
+    except ImportError:
+        return
+    box = widgets.VBox(list(buttons(name, hint, solution)))
+    _shown[name] = box
+    display(box)
+
+
+def clear(name: str) -> None:
+    """Takes the buttons of this exercise away."""
+    box = _shown.pop(name, None)
+    if box is not None:
+        close(box)
+
+
+def close(box: Any) -> None:
+    """Ends a widget with all that it holds, so that a kernel does not keep those of cells that ran again."""
+    for child in getattr(box, "children", ()):
+        close(child)
+    box.close()
+
+
+def buttons(name: str, hint: Callable[[str], str], solution: Callable[[str], str]) -> tuple[Any, Any]:
+    """A row with the two buttons, and the place where their texts appear."""
+    import ipywidgets as widgets
+
+    said = widgets.HTML()
+    ask = widgets.Button(description="Hint", tooltip=f"A push for {name}, more concrete each time")
+    tell = widgets.Button(description="Solution", tooltip=f"Show one right answer to {name}")
+    ask.on_click(lambda _button: _safely(said, lambda: status(hint(name))))
+    tell.on_click(lambda _button: _safely(said, lambda: status(solution(name), code=True)))
+    return widgets.HBox([ask, tell]), said

@@ -40,11 +40,9 @@ class Saved:
 def load(path: Path) -> Content:
     """What the file holds; nothing where there is none. Raises CannotSave where it cannot be read."""
     try:
-        with open(
-            os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb"
-        ) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise CannotSave(f"{path} is not a file")
+        if not stat.S_ISREG(path.stat().st_mode):  # a device or a pipe could be read for ever
+            raise CannotSave(f"{path} is not a file")
+        with path.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return Content({})
@@ -146,7 +144,7 @@ def _write(path: Path, data: bytes, ending: str) -> None:
             os.fsync(stream)
         finally:
             os.close(stream)
-        _patiently(lambda: os.replace(temporary, path))
+        _patiently(lambda: temporary.replace(path))
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()

@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from labkit.learn.exercises.troubleshooting_lab.case import Case, Choice
 from labkit.learn.exercises.troubleshooting_lab.exercises import EXERCISES, cases
+from labkit.learn.exercises.troubleshooting_lab.quizzes import QUIZZES
 
-__all__ = ["EXERCISES", "Case", "Choice", "cases"]
+__all__ = ["EXERCISES", "QUIZZES", "Case", "Choice", "cases"]

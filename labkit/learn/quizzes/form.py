@@ -1,0 +1,88 @@
+"""A quiz as a form of widgets: radio buttons, boxes to tick, a field for a number, or menus for an order."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import Any
+
+from labkit.learn.quizzes.kinds import AllOf, Number, OneOf, Order, Question
+
+_open: dict[str, Any] = {}  # the form of each quiz that is on the page
+_WIDE = "48em"
+
+
+def show(quiz: Question) -> bool:
+    """Displays the form; False where ipywidgets is missing."""
+    try:
+        import ipywidgets  # noqa: F401
+        from IPython.display import display
+    except ImportError:
+        return False
+    from labkit.learn import panel
+
+    if quiz.name in _open:
+        panel.close(_open.pop(quiz.name))
+    _open[quiz.name] = build(quiz)
+    display(_open[quiz.name])
+    return True
+
+
+def build(quiz: Question) -> Any:
+    """The form: the question, the controls, a button to check, and the place where the verdict appears."""
+    import ipywidgets as widgets
+
+    from labkit.learn import panel, session
+
+    controls, answer = _controls(quiz)
+    verdict = widgets.HTML()
+    button = widgets.Button(description="Check", tooltip=f"Judge this answer to {quiz.name}", button_style="primary")
+
+    def press(_source: Any = None) -> None:
+        try:
+            result, note = session.answer_quiz(quiz, answer())
+            verdict.value = panel.status(f"{'✔' if result else '○'} {result.message}" + (f"\n{note}" if note else ""))
+        except Exception as error:  # a traceback in a callback would be seen by nobody
+            verdict.value = panel.status(f"This could not be judged ({type(error).__name__}: {error}).")
+
+    button.on_click(press)
+    row, said = panel.buttons(quiz.name, session.next_hint, session.solution_text)
+    question = widgets.HTML(
+        f'<div style="color:inherit;max-width:66em;line-height:1.4"><strong>{html.escape(quiz.question)}</strong></div>'
+    )
+    return widgets.VBox([question, *controls, widgets.HBox([button, *row.children]), verdict, said])
+
+
+def _controls(quiz: Question) -> tuple[list[Any], Callable[[], Any]]:
+    """The controls, and a function that reads from them what ``quiz(name, …)`` would be given."""
+    import ipywidgets as widgets
+
+    wide = widgets.Layout(width="auto", max_width=_WIDE)
+    if isinstance(quiz, OneOf):
+        radio = widgets.RadioButtons(
+            options=[(option.text, number) for number, option in enumerate(quiz.options, 1)],
+            index=None,
+            layout=widgets.Layout(width="max-content", max_width=_WIDE),
+        )
+        return [radio], lambda: radio.value
+    if isinstance(quiz, AllOf):
+        boxes = [widgets.Checkbox(description=option.text, indent=False, layout=wide) for option in quiz.options]
+        return list(boxes), lambda: [number for number, box in enumerate(boxes, 1) if box.value]
+    if isinstance(quiz, Number):
+        field = widgets.Text(
+            description=f"Answer ({quiz.unit}):" if quiz.unit else "Answer:",
+            placeholder=f"for example 1.5 {quiz.unit}".strip(),
+            continuous_update=False,
+            style={"description_width": "initial"},
+        )
+        return [field], lambda: field.value
+    if isinstance(quiz, Order):
+        options = [("choose …", 0), *((item, number) for number, item in enumerate(quiz.shown, 1))]
+        menus = [
+            widgets.Dropdown(
+                options=options, value=0, description=f"{place}.", layout=wide, style={"description_width": "2em"}
+            )
+            for place in range(1, len(quiz.items) + 1)
+        ]
+        return list(menus), lambda: [menu.value for menu in menus if menu.value]
+    raise TypeError(f"{type(quiz).__name__} is no kind of quiz")
