@@ -11,23 +11,35 @@ from labkit.show import style
 from labkit.show.charts import histogram, intervals, lines, number, parts
 from labkit.show.confusion import confusion_matrix
 from labkit.show.curve import LiveCurve
+from labkit.show.features import feature_maps
+from labkit.show.formats import number_formats
 from labkit.show.gallery import Gallery
 from labkit.show.grids import images, worst_mistakes
+from labkit.show.maps import tensor
 from labkit.show.picture import Picture, new_figure, table
+from labkit.show.playground import Playground
+from labkit.show.prediction import Prediction, compare_guess, predict
 
 __all__ = [
     "Gallery",
     "LiveCurve",
     "Picture",
+    "Playground",
+    "Prediction",
+    "compare_guess",
     "confusion_matrix",
+    "feature_maps",
     "histogram",
     "images",
     "intervals",
     "lines",
     "new_figure",
     "number",
+    "number_formats",
     "parts",
+    "predict",
     "style",
     "table",
+    "tensor",
     "worst_mistakes",
 ]

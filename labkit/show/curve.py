@@ -1,7 +1,8 @@
-"""Loss, accuracy and speed while the training runs, at a cost that is measured and kept small.
+"""Loss, accuracy, speed and memory while the training runs, at a cost that is measured and kept small.
 
 The curve keeps the loss of each step as it comes, also as a tensor on the device, and fetches them all at once when it
-draws. So it does not make the device wait at each step, as ``loss.item()`` would.
+draws. So it does not make the device wait at each step, as ``loss.item()`` would. What it costs is measured by
+``python -m benchmarks.live_curve``.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import Any
 from labkit.errors import LabkitError
 from labkit.show import style
 from labkit.show.charts import number
+from labkit.show.curve_picture import still_picture
 from labkit.show.live import in_notebook, watched
-from labkit.show.picture import Picture, new_figure
+from labkit.show.memory_reading import MemoryReading, read_memory
+from labkit.show.picture import Picture
 
-_SHARE = 0.03  # of the time that drawing may take, at most
+_SHARE = 0.01  # of the time that drawing may take, at most
 _DRAWN_POINTS = 240
 
 
@@ -58,6 +61,10 @@ class LiveCurve:
         """(steps done, accuracy from 0 to 1, name of the series) for each call of ``mark``."""
         self.rates: list[tuple[int, float]] = []
         """(steps done, samples per second since the entry before)."""
+        self.memory: list[tuple[int, MemoryReading]] = []
+        """(steps done, memory at that moment), a few times per second."""
+        self.learning_rates: list[tuple[int, float]] = []
+        """(step, learning rate) for each step in which it changed."""
         self.updates = 0
         self.own_s = 0.0
         """Seconds that the curve spent on itself."""
@@ -74,6 +81,7 @@ class LiveCurve:
         self._own_at_last = 0.0
         self._next = self._started + self._interval
         self._ended: float | None = None
+        self._device: Any = None
 
     def __enter__(self) -> LiveCurve:
         self._started = self._last = self._clock()
@@ -90,9 +98,12 @@ class LiveCurve:
         """How many steps were added."""
         return len(self.losses) + len(self._pending)
 
-    def add(self, loss: Any, *, samples: int = 0) -> None:
-        """Notes one step: its loss (a number, or a tensor of one element that stays where it is) and its samples."""
+    def add(self, loss: Any, *, samples: int = 0, learning_rate: float | None = None) -> None:
+        """Notes one step: its loss (a number, or a tensor of one element that stays where it is), its samples, and if you
+        like the learning rate that it used."""
         self._pending.append(loss.detach() if hasattr(loss, "detach") else float(loss))
+        if learning_rate is not None and (not self.learning_rates or self.learning_rates[-1][1] != learning_rate):
+            self.learning_rates.append((self.steps, float(learning_rate)))
         self._samples += samples
         now = self._clock()
         if now >= self._next:
@@ -110,6 +121,7 @@ class LiveCurve:
             self._fetch()
             self._ended = self._clock()
             self._note_rate(self._ended)
+            self._note_memory()
             if self._show:
                 self._last_drawing()
         return self.picture
@@ -150,6 +162,11 @@ class LiveCurve:
         ]
         if self._all_samples and self.seconds > 0:
             told.append(f"{number(self._all_samples / self.seconds)} pictures per second over all")
+        if self.memory:
+            most = max((reading for _, reading in self.memory), key=lambda reading: reading.peak_bytes)
+            told.append(f"{most.label}: {most.peak} at most")
+        if len(self.learning_rates) > 1:
+            told.append(f"learning rate {self.learning_rates[0][1]:g} to {self.learning_rates[-1][1]:g}")
         told.append(f"drawing took {self.share:.1%} of the time")
         return "; ".join(told)
 
@@ -162,6 +179,7 @@ class LiveCurve:
         if all(hasattr(value, "detach") for value in self._pending):
             import torch
 
+            self._device = self._pending[-1].device
             self.losses += torch.stack([value.reshape(()) for value in self._pending]).float().tolist()
         else:
             self.losses += [float(value) for value in self._pending]
@@ -175,10 +193,17 @@ class LiveCurve:
             self._samples = 0
             self._last, self._own_at_last = now, self.own_s
 
-    def _update(self, _now: float) -> None:
-        self._fetch()  # waits for the device; that is the training's time, not the drawing's
-        start = self._clock()
+    def _note_memory(self) -> None:
+        reading = read_memory(self._device)
+        if reading is not None:
+            self.memory.append((self.steps, reading))
+
+    def _update(self, now: float) -> None:
+        self._fetch()
+        # On a GPU fetching waits for the training, and that is not the curve's doing; on a CPU there is nothing to wait for.
+        start = self._clock() if self._device is not None and self._device.type != "cpu" else now
         self._note_rate(start)
+        self._note_memory()
         if self._live:
             from IPython.display import HTML, display
 
@@ -204,73 +229,11 @@ class LiveCurve:
         print(line)
 
     def _draw(self) -> Picture:
-        import numpy as np
-
-        with style.look():
-            figure = new_figure(7.6, 3.3)
-            left = figure.add_subplot(1, 2, 1)
-            losses = np.asarray(self.losses, dtype=float)
-            if len(losses):
-                steps = np.arange(1, len(losses) + 1)
-                left.plot(steps, losses, color=style.BLUE, alpha=0.25, linewidth=0.8, label="each step")
-                window = max(1, len(losses) // 40)
-                left.plot(
-                    steps[window - 1 :],
-                    np.convolve(losses, np.ones(window) / window, "valid"),
-                    color=style.BLUE,
-                    linestyle="-",
-                    label=f"mean of {window}" if window > 1 else None,
-                )
-                if window > 1:
-                    left.legend()
-                finite = losses[np.isfinite(losses)]
-                if len(finite) > 10:  # a first spike must not flatten the rest
-                    left.set_ylim(0 if finite.min() >= 0 else None, float(np.quantile(finite, 0.995)) * 1.08 or 1)
-            left.set_xlabel("step")
-            left.set_ylabel("loss")
-            left.set_title(self.title or "Training")
-            axes = [left]
-            right = figure.add_subplot(1, 2, 2)
-            if self.marks:
-                for k, name in enumerate(dict.fromkeys(n for _, _, n in self.marks)):
-                    points = [(s, a) for s, a, n in self.marks if n == name]
-                    right.plot(
-                        [s for s, _ in points],
-                        [100 * a for _, a in points],
-                        marker=style.MARKERS[k % 6],
-                        label=name,
-                        color=style.PALETTE[(k + 1) % 6],
-                        linestyle=style.DASHES[k % 6],
-                    )
-                    right.annotate(
-                        f"{points[-1][1]:.1%}",
-                        (points[-1][0], 100 * points[-1][1]),
-                        xytext=(-4, 7),
-                        textcoords="offset points",
-                        ha="right",
-                        fontsize=9.5,
-                    )
-                right.margins(y=0.18)
-                right.set_ylabel("accuracy in %")
-                right.set_xlabel("step")
-                right.set_title("Accuracy")
-                right.legend(loc="lower right")
-                right.set_xlim(0, self.steps * 1.04 or 1)
-            elif self.rates:
-                right.plot([s for s, _ in self.rates], [r for _, r in self.rates], color=style.BROWN, marker="o")
-                right.set_ylim(0, None)
-                right.set_ylabel("pictures per second")
-                right.set_xlabel("step")
-                right.set_title("Speed")
-            else:
-                right.set_axis_off()
-            axes.append(right)
-        text = str(self)
-        return Picture(figure, text, f"Learning curve. {text}", list(self.losses), axes)
+        return still_picture(self)
 
     def _svg(self) -> str:
         """The drawing while it runs: written by hand, because a matplotlib figure would cost a hundred times more."""
-        width, height = 560, 190
+        width, height = 560, 206
         total = max(self.total_steps or 0, self.steps, 2)
         stride = max(1, len(self.losses) // _DRAWN_POINTS)
         points = [
@@ -291,22 +254,28 @@ class LiveCurve:
             words.append(f"{self.marks[-1][2]} {self.marks[-1][1]:.1%}")
         if self.rates:
             words.append(f"{number(self.rates[-1][1])} pictures/s")
+        more = []
+        if self.memory:
+            more.append(f"{self.memory[-1][1].label}: {self.memory[-1][1].now}")
+        if self.learning_rates:
+            more.append(f"learning rate {self.learning_rates[-1][1]:g}")
         legend = (
             f'<text x="540" y="18" text-anchor="end" fill="{style.VERMILLION}">'
             "&#9679; accuracy (top of the axis: 100 %)</text>"
             if self.marks
             else ""
         )
-        told = html.escape(" · ".join(words))
+        told, beneath = html.escape(" · ".join(words)), html.escape(" · ".join(more))
         return (
-            f'<svg role="img" aria-label="{told}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            f'<svg role="img" aria-label="{told} {beneath}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
             f'style="max-width:100%;background:{style.BACKGROUND};font:13px sans-serif">'
             f'<text x="50" y="18" fill="{style.INK}">{html.escape(self.title)}</text>'
             f'<path d="M50 30V160H540" fill="none" stroke="#777"/>'
             f'<text x="44" y="38" text-anchor="end" fill="{style.INK}">{number(top)}</text>'
             f'<text x="44" y="164" text-anchor="end" fill="{style.INK}">0</text>'
             f'{legend}<polyline points="{along}" fill="none" stroke="{style.BLUE}" stroke-width="2"/>{accuracy}'
-            f'<text x="50" y="181" fill="{style.INK}">{told}</text></svg>'
+            f'<text x="50" y="181" fill="{style.INK}">{told}</text>'
+            f'<text x="50" y="198" fill="{style.INK}">{beneath}</text></svg>'
         )
 
 
