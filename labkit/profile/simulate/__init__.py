@@ -21,9 +21,37 @@ _HOME = {
     "MODELS": "labkit.profile.simulate.models",
     "network": "labkit.profile.simulate.models",
     "GPUS": "labkit.profile.simulate.gpus",
+    "FORMS": "labkit.profile.simulate.writers",
+    "write": "labkit.profile.simulate.writers",
+    "large": "labkit.profile.simulate.many",
+    "repeat": "labkit.profile.simulate.many",
 }
 
-__all__ = ["GPUS", "MODELS", "SICKNESSES", "batch_for", "network", "training"]
+__all__ = [
+    "FORMS",
+    "GPUS",
+    "MODELS",
+    "SICKNESSES",
+    "batch_for",
+    "catalogue",
+    "large",
+    "network",
+    "repeat",
+    "training",
+    "write",
+]
+
+
+def catalogue() -> str:
+    """What can be simulated, as text: models, GPUs, sicknesses, forms."""
+    from labkit.profile.simulate import gpus, models, runs, writers
+
+    width = max(map(len, writers.FORMS)) + 2
+    parts = []
+    for title, rows in (("Models", models.MODELS), ("Sicknesses", runs.SICKNESSES), ("Forms", writers.FORMS)):
+        parts.append("\n".join([title, *(f"  {name:{width}}{what}" for name, what in rows.items())]))
+    parts.insert(1, "\n".join(["GPUs", *(f"  {name}" for name in gpus.GPUS)]))
+    return "\n\n".join(parts)
 
 
 def __getattr__(name: str) -> Any:
