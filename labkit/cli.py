@@ -96,6 +96,10 @@ def _parser() -> argparse.ArgumentParser:
 
     command("setup", "Set everything up and stop.", needs="course", parents=[setup_options])
     command("list", "List the lessons.", needs="")
+    progress = command("progress", "Show which exercises and quizzes are passed. The record stays on this machine.")
+    what = progress.add_mutually_exclusive_group()
+    what.add_argument("--export", metavar="FILE", help="write it as JSON for a teacher, without personal data")
+    what.add_argument("--forget", action="store_true", help="begin anew; the old record is renamed, not deleted")
     command("describe", "Show this machine's card: device, torch build, kernels, precision. Installs nothing.")
 
     fmt = command("format", "Check or restore the canonical form of the committed notebooks.", needs="course")
@@ -142,6 +146,22 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument(
         "--list", action="store_true", help="list the machines, or with a machine the faults that it can have"
     )
+
+    paper = command(
+        "simulate-profile",
+        "Write the profile of a training that no GPU ran, healthy or sick, in the form of ROCm's profilers or of PyTorch.",
+        needs="course",
+    )
+    paper.add_argument("model", nargs="?", metavar="MODEL", help="which model (--list names them)")
+    paper.add_argument("--gpu", metavar="NAME", default="Radeon RX 7900 XTX", help="a GPU of the catalog's peaks")
+    paper.add_argument("--sickness", metavar="NAME", help="what is wrong with the run (default: nothing)")
+    paper.add_argument("--severity", type=float, default=1.0, help="lost per step, in GPU step times (default: 1)")
+    paper.add_argument("--form", metavar="NAME", default="rocprofv3-csv", help="which files (default: rocprofv3-csv)")
+    paper.add_argument("--steps", type=int, default=10, help="training steps (default: 10)")
+    paper.add_argument("--batch", type=int, help="pictures or texts per step (default: enough to keep the GPU busy)")
+    paper.add_argument("--seed", type=int, default=0, help="fixes the jitter (default: 0)")
+    paper.add_argument("-o", "--output", metavar="DIR", help="the folder for the files; made if missing")
+    paper.add_argument("--list", action="store_true", help="list models, GPUs, sicknesses and forms")
 
     doctor = command(
         "doctor", "Say what is wrong with this machine (or one from a file), from evidence, and what mends it."
@@ -269,6 +289,35 @@ def _describe(options: argparse.Namespace) -> int:
     return 0
 
 
+def _progress(options: argparse.Namespace) -> int:
+    from labkit.learn import overview
+    from labkit.learn.records import file, place
+
+    if options.forget:
+        path = place.chosen().path
+        try:
+            aside = file.move_aside(path) if path is not None else None
+        except file.CannotSave as problem:
+            raise LabkitError(
+                f"The record cannot be renamed ({problem}).", "Close the notebooks that use it and try again."
+            ) from problem
+        print(f"Forgotten. The old record is {aside}." if aside else "There was nothing to forget.")
+        return 0
+    entries, note = overview.known()
+    if options.export:
+        if note:
+            print(f"labkit: {note}", file=sys.stderr)
+        if _write_json(overview.export(entries), options.export):
+            print(
+                f"Written: {options.export}. It holds exercises, tries and days; no names, no paths, nothing you wrote."
+            )
+        return 0
+    print(overview.as_text(entries))
+    if note:
+        print(note)
+    return 0
+
+
 def _format(options: argparse.Namespace) -> int:
     from labkit.course import form
 
@@ -339,6 +388,24 @@ def _simulate(options: argparse.Namespace) -> int:
     return 0
 
 
+def _simulate_profile(options: argparse.Namespace) -> int:
+    from labkit.profile import simulate
+
+    if options.list or options.model is None:
+        print(simulate.catalogue())
+        return 0
+    if not options.output:
+        raise LabkitError("There is no folder to write to.", "Give one with -o, for example -o build/simulated.")
+    run = simulate.training(
+        options.model, options.gpu, options.sickness, steps=options.steps, seed=options.seed, severity=options.severity,
+        batch=options.batch,
+    )  # fmt: skip
+    for path in simulate.write(run, options.output, options.form):
+        print(path)
+    print("Simulated: no GPU made these files.")
+    return 0
+
+
 def _write_json(value: object, output: str | None) -> bool:
     """Prints JSON, or writes it to a file, whole or not at all; says whether there is a file."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
@@ -396,6 +463,7 @@ _COMMANDS = {
     "test": _test,
     "setup": _setup,
     "list": _list,
+    "progress": _progress,
     "describe": _describe,
     "format": _format,
     "data": _data,
@@ -403,4 +471,5 @@ _COMMANDS = {
     "doctor": _doctor,
     "snapshot": _snapshot,
     "simulate": _simulate,
+    "simulate-profile": _simulate_profile,
 }
