@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.learn import lessons, records, stage
-from labkit.learn.records.entries import Entry
+from labkit.learn.records.entry import Entry
 
 _CHIP = (
     "display:inline-block;margin:2px 6px 2px 0;padding:1px 9px;border-radius:12px;color:inherit;"

@@ -13,9 +13,8 @@ from labkit.learn.judge import Verdict, bounded, is_placeholder
 from labkit.learn.quizzes import units
 from labkit.learn.quizzes.kinds import AllOf, Number, OneOf, Order, Question
 
-_BLANK = "…"
 _LETTERS = string.ascii_lowercase
-_NOT_STARTED = 'not started. Write your answer into the call: quiz("{name}", …).'
+_NOT_STARTED = 'not started. Write your answer into the call: quiz("{name}", ...).'
 
 # What a wrong answer gets, by key: at the first try and from the second on. ``why`` is the reason that the quiz gives.
 TEXTS: dict[str, Hint] = {
@@ -112,9 +111,9 @@ def quiz_text(quiz: Question) -> str:
     if isinstance(quiz, (OneOf, AllOf)):
         rows += [f"  {n}. {option.text}" for n, option in enumerate(quiz.options, 1)]
         if isinstance(quiz, OneOf):
-            rows.append(f'Answer with the number of one option: quiz("{quiz.name}", {_BLANK})')
+            rows.append(f'Answer with the number of one option: quiz("{quiz.name}", ...)')
         else:
-            rows.append(f'Answer with the numbers of all that are right: quiz("{quiz.name}", [{_BLANK}, {_BLANK}])')
+            rows.append(f'Answer with the numbers of all that are right: quiz("{quiz.name}", [...])')
     elif isinstance(quiz, Order):
         rows += [f"  {n}. {item}" for n, item in enumerate(quiz.shown, 1)]
         rows.append(f'Put them in order, first things first: quiz("{quiz.name}", "{_example(len(quiz.items))}")')
@@ -129,7 +128,7 @@ def _no(quiz: Question, key: str, **values: Any) -> Verdict:
 
 
 def _is_empty(answer: Any) -> bool:
-    return isinstance(answer, (list, tuple, set, frozenset, dict)) and not answer
+    return isinstance(answer, (list, tuple, set, frozenset, dict)) and all(is_placeholder(part) for part in answer)
 
 
 def _one_of(quiz: OneOf, answer: Any) -> Verdict:
@@ -154,7 +153,7 @@ def _all_of(quiz: AllOf, answer: Any) -> Verdict:
 
 
 def _number(quiz: Number, answer: Any) -> Verdict:
-    found = units.read(answer)
+    found = units.read(answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer)
     in_unit = f" in {quiz.unit}" if quiz.unit else ""
     if found is None:
         return _no(quiz, "no_number", got=_said(answer), in_unit=in_unit, example=_number_example(quiz))
@@ -168,14 +167,14 @@ def _number(quiz: Number, answer: Any) -> Verdict:
     if any(quiz.accepts(number) for number in readings):
         return Verdict(True)
     number = min(readings, key=lambda value: abs(value - quiz.value))
+    for slip in quiz.slips:
+        if any(abs(value - slip.value) <= max(abs(slip.value) * quiz.relative, quiz.absolute) for value in readings):
+            return _no(quiz, "slip", why=_ended(slip.why))
     if not found.unit:
         other = _right_elsewhere(quiz, found.readings)
         if other is not None:
             better = f"{other[0]:g} {other[1]}"
             return _no(quiz, "unit_missing", wanted=quiz.unit, other=other[1], better=better)
-    for slip in quiz.slips:
-        if any(abs(value - slip.value) <= max(abs(slip.value) * quiz.relative, quiz.absolute) for value in readings):
-            return _no(quiz, "slip", why=_ended(slip.why))
     if quiz.value and quiz.accepts(-number):
         return _no(quiz, "sign")
     ratio = max(abs(number), abs(quiz.value)) / max(min(abs(number), abs(quiz.value)), 1e-300)

@@ -166,7 +166,9 @@ def tells_nothing(quiz: Question) -> list[str]:
     """The question as it is shown holds no reason, and an order is not shown in its right order."""
     shown = quiz_text(quiz)
     reasons = [option.why for option in quiz.options] if isinstance(quiz, (OneOf, AllOf)) else []
-    problems = [f"{quiz.name}: the question tells a reason" for reason in reasons if reason in shown]
+    problems = [
+        f"{quiz.name}: the question tells a reason" for reason in reasons if len(reason) > 12 and reason in shown
+    ]
     if isinstance(quiz, Order) and quiz.shown == quiz.items:
         problems.append(f"{quiz.name}: it is shown in its right order")
     return problems

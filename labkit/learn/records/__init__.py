@@ -11,7 +11,7 @@ import datetime
 import threading
 
 from labkit.learn.records import file, place
-from labkit.learn.records.entries import Entry, Event, after, merged
+from labkit.learn.records.entry import Entry, Event, after, merged
 
 __all__ = ["Entry", "entries", "note", "where"]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.learn.records.entries import Content, Entry, Event, dump, merged, parse
+from labkit.learn.records.entry import Content, Entry, Event, dump, merged, parse
 
 MOST_BYTES = 4 * 2**20
 """More than this is not read: a whole course fits in a hundredth of it."""
