@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 
     read = command(
         "read",
-        "Say what a tool's output means: rocminfo, rocm-smi, amd-smi, collect_env, lspci, dmesg, a KFD topology.",
+        "Say what a tool's output means: rocminfo, rocm-smi, amd-smi, collect_env, lspci, dmesg, a KFD topology, or a profile.",
     )
     read.add_argument("file", metavar="FILE", help="a file, a folder, or - for standard input")
     read.add_argument("--json", action="store_true", help="print JSON")
@@ -325,11 +325,9 @@ def _format(options: argparse.Namespace) -> int:
 
 
 def _read(options: argparse.Namespace) -> int:
-    from labkit.machine.readers import printing, recognise
+    from labkit.profile.readers import command
 
-    facts = recognise.read_path(Path(options.file))
-    print(json.dumps(facts, indent=1) if options.json else printing.as_text(facts))
-    return 2 if facts["kind"] == "unknown" else 0
+    return command.run(options.file, as_json=options.json, root=ROOT)
 
 
 def _interpreter(named: str | None) -> str:

@@ -118,7 +118,7 @@ def read_bytes(content: bytes) -> dict[str, Any]:
         except _TooLargeError:
             return unknown("the archive holds more than a topology would")
     if content[:16] == b"SQLite format 3\x00":
-        return unknown("it is an SQLite database, and profiles are not read yet")
+        return unknown("it is an SQLite database that no profiler wrote")
     text = decode(content)
     if text is None:
         return unknown("it is not text")

@@ -6,7 +6,7 @@ import polars as pl
 
 from labkit.profile.readers import numbers
 from labkit.profile.readers.columns import KNOWN
-from labkit.profile.table import Profile, events
+from labkit.profile.table import Device, Profile, events
 
 LAUNCH = (
     "grid_x", "grid_y", "grid_z", "workgroup_x", "workgroup_y", "workgroup_z", "lds_bytes", "scratch_bytes", "vgpr", "accum_vgpr", "sgpr",
@@ -42,7 +42,7 @@ def read(table: str, frame: pl.DataFrame, printed: dict[str, str]) -> Profile:
     start, end, wrong = numbers.times(frame)
     odd += wrong
     if repeated:
-        start = end = pl.Series([None] * frame.height, dtype=pl.Int64)
+        start = end = numbers.nothing(frame.height, pl.Int64)
     found = numbers.find(frame, "device")
     columns: dict[str, object] = {
         "name": numbers.name(frame[str(numbers.find(frame, "name"))]),
@@ -52,7 +52,9 @@ def read(table: str, frame: pl.DataFrame, printed: dict[str, str]) -> Profile:
     }
     if found is not None:
         columns["device"] = numbers.device(frame[found])
-    return Profile(kind, events(columns, kind="dispatch"), tool=tool, counters=counters, odd=tuple(odd))
+    found_events = events(columns, kind="dispatch")
+    devices = tuple(Device(int(index)) for index in found_events["device"].unique().drop_nulls().sort())
+    return Profile(kind, found_events, tool=tool, devices=devices, counters=counters, odd=tuple(odd))
 
 
 def _key(frame: pl.DataFrame) -> list[str]:
@@ -80,14 +82,14 @@ def _counters(table: str, frame: pl.DataFrame, printed: dict[str, str]) -> pl.Da
     """One row per dispatch and counter: from a table that is long already, or from the columns that are no other thing."""
     found = numbers.find(frame, "dispatch") or numbers.find(frame, "correlation")
     name = numbers.find(frame, "name")
-    if frame.height == 0 or name is None:
+    if frame.height == 0 or name is None or table == "kernel-trace":
         return None
     dispatch = (
         numbers.whole(frame[found])[0] if found is not None else pl.Series(range(frame.height), dtype=pl.Int64)
     ).alias("dispatch")
     kernel = numbers.tidy(frame[name].cast(pl.String)).alias("name")
     if "countername" in frame.columns:
-        value = frame["countervalue"] if "countervalue" in frame.columns else pl.Series([None] * frame.height)
+        value = frame["countervalue"] if "countervalue" in frame.columns else numbers.nothing(frame.height, pl.Float64)
         return pl.DataFrame(
             [
                 dispatch,
@@ -96,8 +98,6 @@ def _counters(table: str, frame: pl.DataFrame, printed: dict[str, str]) -> pl.Da
                 value.cast(pl.Float64, strict=False).alias("value"),
             ]
         )
-    if table == "kernel-trace":
-        return None
     wide = [c for c in frame.columns if c not in KNOWN and "~" not in c and not c.startswith("column")]
     if not wide or len(wide) * frame.height > _LARGEST_LONG:
         return None

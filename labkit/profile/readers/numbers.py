@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
@@ -53,37 +54,43 @@ def device(column: pl.Series) -> pl.Series:
     return found.cast(pl.Int32, strict=False)
 
 
+def nothing(height: int, dtype: Any = pl.Int64) -> pl.Series:
+    """A column without a value."""
+    return pl.repeat(None, height, dtype=dtype, eager=True)
+
+
 def times(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series, list[str]]:
     """Start and end in ns; null, both, where they cannot be right; and sentences about those.
 
     Not used: exponents (their digits are lost), zero, negative, an end before its start, one stamp for all rows.
     """
     names = [find(frame, "start_ns"), find(frame, "end_ns")]
-    nothing = pl.Series([None] * frame.height, dtype=pl.Int64)
     odd: list[str] = []
     if None in names:
-        return nothing, nothing, odd
+        return nothing(frame.height), nothing(frame.height), odd
     (start, lost_start), (end, lost_end) = (whole(frame[name]) for name in names if name is not None)
     lost = max(lost_start, lost_end)
     if lost:
         odd.append(f"{lost} time stamps are in exponent notation and have lost their digits: not used.")
-    height = frame.height
-    if height >= 2 and not start.is_null().any() and start.n_unique() == 1 and end.n_unique() == 1:
-        odd.append(f"all {height} rows have the same time stamps: not used.")
-        return nothing, nothing, odd
+    if not frame.height:
+        return start, end, odd
+    if not start.null_count() and not end.null_count():
+        first, last = start.min(), end.max()
+        assert isinstance(first, int) and isinstance(last, int)
+        if first > 0 and not (end < start).any():
+            if frame.height >= 2 and first == start.max() and last == end.min():
+                odd.append(f"all {frame.height} rows have the same time stamps: not used.")
+                return nothing(frame.height), nothing(frame.height), odd
+            return start, end, odd
     zero = ((start == 0) & ((end == 0) | (end - start > _HOUR_NS))) | ((end == 0) & (start > 0))
     negative = (start < 0) | (end < 0)
-    backward = (end < start) & ~zero.fill_null(False) & ~negative.fill_null(False)
+    backward = (end < start) & ~zero & ~negative
     for wrong, words in ((zero, "are zero"), (negative, "are negative"), (backward, "end before they start")):
-        count = int(wrong.fill_null(False).sum())
+        count = int(wrong.sum())
         if count:
             odd.append(f"{count} rows have time stamps that {words}: not used.")
-    bad = (zero | negative | backward).fill_null(True) | start.is_null() | end.is_null()
-    if bad.any():
-        keep = ~bad
-        start = start.zip_with(keep, nothing)
-        end = end.zip_with(keep, nothing)
-    return start, end, odd
+    bad = (zero | negative | backward).fill_null(True)
+    return start.set(bad, None), end.set(bad, None), odd
 
 
 def name(column: pl.Series) -> pl.Series:

@@ -41,7 +41,7 @@ def memory_copy_trace(frame: pl.DataFrame) -> Profile:
         **numbers.integers(frame, ("thread", "process", "correlation", "queue", "stream")),
     }
     target, origin = (
-        numbers.device(frame[name]) if name in frame.columns else pl.Series([None] * frame.height, dtype=pl.Int32)
+        numbers.device(frame[name]) if name in frame.columns else numbers.nothing(frame.height, pl.Int32)
         for name in ("destinationagentid", "sourceagentid")
     )
     to_host = direction.cast(pl.String).str.contains("(?i)TO_HOST|ToHost|DtoH")
@@ -56,7 +56,7 @@ def memory_allocation_trace(frame: pl.DataFrame) -> Profile:
     """Memory allocated and freed. ``allocations`` counts the operations that end in ALLOCATE."""
     start, end, odd = numbers.times(frame)
     found = next((name for name in ("operation", "kind") if name in frame.columns), None)
-    operation = numbers.name(frame[found] if found else pl.Series([None] * frame.height, dtype=pl.String))
+    operation = numbers.name(frame[found] if found else numbers.nothing(frame.height, pl.String))
     size = numbers.whole(frame["allocationsize"])[0]
     columns: dict[str, Any] = {
         "name": operation,
@@ -83,7 +83,7 @@ def scratch_memory_trace(frame: pl.DataFrame) -> Profile:
     start, end, odd = numbers.times(frame)
     found = next((name for name in ("operation", "kind") if name in frame.columns), None)
     columns: dict[str, Any] = {
-        "name": numbers.name(frame[found] if found else pl.Series([None] * frame.height, dtype=pl.String)),
+        "name": numbers.name(frame[found] if found else numbers.nothing(frame.height, pl.String)),
         "start_ns": start,
         "end_ns": end,
         **numbers.integers(frame, ("queue", "thread", "process", "correlation")),

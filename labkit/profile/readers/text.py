@@ -10,7 +10,7 @@ from dataclasses import replace
 import polars as pl
 
 from labkit.errors import LabkitError
-from labkit.profile.readers import delimited, dispatch_tables, listing, other_tables, pasted, statistics
+from labkit.profile.readers import columns, delimited, dispatch_tables, listing, other_tables, pasted, statistics
 from labkit.profile.readers.recognise import Source
 from labkit.profile.table import Profile, combine
 
@@ -34,8 +34,7 @@ def read(source: Source) -> Profile:
     if encoding == "utf-8":
         fast = delimited.read(source)
         if fast is not None:
-            table, frame, printed = fast
-            return build(table, frame, printed)
+            return _of_fast(fast)
     parts = _tables(lines(source.content, encoding))
     if parts:
         return together(parts)
@@ -48,6 +47,19 @@ def read(source: Source) -> Profile:
             kind, other_tables.empty(), tool=kind.rpartition("-list")[0] or kind, version=version, extras=extras
         )
     raise _NOT_A_PROFILE
+
+
+def _of_fast(fast: delimited.Fast) -> Profile:
+    profile = build(fast.table, fast.frame, fast.printed)
+    if fast.launches is not None:
+        roles = {name: role for role in dispatch_tables.LAUNCH for name in columns.ROLES[role]}
+        launches = fast.launches.rename(
+            {n: roles[n] for n in fast.launches.columns if n in roles} | {"kernelname": "name"}
+        )
+        profile = replace(profile, extras={**profile.extras, "launches": launches})
+    if fast.passed_over:
+        profile = replace(profile, odd=(*profile.odd, f"{fast.passed_over} lines are no records: not used."))
+    return profile
 
 
 def encoding_of(head: bytes) -> str | None:

@@ -1,0 +1,81 @@
+"""Is this a profile at all? A cheap look with the standard library, so that ``labkit read`` needs nothing installed for anything else."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import zlib
+from pathlib import Path
+
+from labkit.profile.readers import columns, headless, listing, pasted
+
+_FAR = 4 << 20  # bytes that are looked at line by line
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
+_TRACE = re.compile(rb'"(?:traceEvents|rocprofiler-sdk-tool|deviceProperties|ph|BeginNs|schemaVersion)"')
+_FILES = re.compile(r"(?:_trace|_stats|_collection|agent_info|pmc_perf|sysinfo|results|_results)\.(?:csv|json|db)$|\.rpd$|\.pt\.trace\.json(?:\.gz)?$", re.I)  # fmt: skip
+
+
+def begins(content: bytes | mmap.mmap) -> int | None:
+    """Where the first record of a profiler stands in a content, about, in bytes; None where it is none at all.
+
+    SQLite databases and JSON traces begin at 0. What is packed is looked at unpacked.
+    """
+    head = bytes(content[:_FAR])
+    if head[:2] == b"\x1f\x8b":
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, _FAR)
+        except zlib.error:
+            return None
+    if head.startswith(b"SQLite format 3\x00"):
+        return 0
+    if head[:1] == b"\x0a" and b"\x00" in head[:64]:
+        return 0  # a Perfetto trace, perhaps
+    if _JSON.match(head):
+        return 0 if _TRACE.search(head) or (_TRACE.search(content[-_FAR:]) and len(content) > _FAR) else None
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = head.decode("utf-16", errors="replace")
+    elif head[1:200:2].count(0) > 80:
+        text = head.decode("utf-16-le", errors="replace")
+    else:
+        text = head.decode("utf-8", errors="replace")
+    return _in_text(text)
+
+
+def _in_text(text: str) -> int | None:
+    places = [p for p in (_table(text), listing.find(text)) if p is not None]
+    trace = re.search(r"^\s*[{\[](?=[^\n]{0,2000}\"(?:traceEvents|rocprofiler-sdk-tool)\")", text, re.M)
+    return min([*places, trace.start()] if trace else places, default=None)
+
+
+def _table(text: str) -> int | None:
+    """Where a table begins: by its header, or by a row that only such a table has."""
+    at = 0
+    for line in text.splitlines(keepends=True):
+        here, at = at, at + len(line)
+        if len(line) > pasted.LONGEST:
+            continue
+        plain = pasted.clean(line)
+        if columns.WORDS.search(plain):
+            header = pasted.header_of(plain)
+            if header is not None and _is_likely(header[1]):
+                return here
+        elif headless.header(plain) is not None:
+            return here
+    return None
+
+
+def _is_likely(names: list[str]) -> bool:
+    """Whether the names are a table's, or the first part of a header that was wrapped."""
+    plain = [columns.plain(name) for name in names]
+    known = sum(name in columns.KNOWN for name in plain)
+    return columns.table_of(plain) is not None or known >= max(3, len(plain) // 2)
+
+
+def is_profile_folder(folder: Path) -> bool:
+    """Whether a folder holds files that are named as profilers name theirs."""
+    for count, path in enumerate(folder.rglob("*")):
+        if _FILES.search(path.name):
+            return True
+        if count > 5000:
+            break
+    return False
