@@ -109,5 +109,5 @@ def _over_steps(axes: Any, curve: LiveCurve, points: list[tuple[int, float]], co
         marker=marker if len(points) <= 40 else None,
     )
     axes.set_xlim(0, curve.steps * 1.04 or 1)
-    axes.set_ylim(0, None)
+    axes.set_ylim(0, max(v for _, v in points) * 1.18 or 1)
     axes.set_xlabel("step")

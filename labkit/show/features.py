@@ -53,7 +53,7 @@ def caught(model: nn.Module, image: Any, layer: str | nn.Module | None = None) -
             except Exception as error:
                 reason = str(error).strip().splitlines()
                 raise LabkitError(
-                    f"The model could not take a picture of the shape {list(batch.shape)}: {reason[0] if reason else error!r}",
+                    f"The model could not take a picture of the shape {list(batch.shape)}: {reason[0] if reason else repr(error)}",
                     "Pass it what the training passes: the same channels, size and dtype.",
                 ) from error
     finally:

@@ -98,14 +98,14 @@ class TensorView:
     def __init__(self, x: Any, name: str = "tensor") -> None:
         import numpy as np
 
-        given = array(x)
+        name_of_dtype = str(getattr(x, "dtype", "")).removeprefix("torch.")
+        given = array(abs(x) if "complex" in name_of_dtype else x)
         self.shape = tuple(int(side) for side in given.shape)
-        self.dtype = str(getattr(x, "dtype", given.dtype)).removeprefix("torch.")
+        self.dtype = name_of_dtype or str(given.dtype)
         self.name = name
         if given.size == 0:
             raise LabkitError(f"{name} has the shape {list(self.shape)}: there is no value in it.", "Check the slice.")
-        if np.iscomplexobj(given):
-            given = np.abs(given)
+        if "complex" in name_of_dtype:
             self.dtype += ", absolute values"
         numbers = np.array(given, dtype=np.float64 if given.dtype == np.float64 else np.float32)
         height, width = (1, 1, *self.shape)[-2:]

@@ -169,9 +169,16 @@ class Playground:
         rows: list[tuple[str, ...]] = []
         for run, trial in list(enumerate(self.trials, 1))[-(last or len(self.trials)) :]:
             s = trial.settings
-            loss = number(trial.losses[-1]) if trial.losses else "-"
             right = f"{trial.accuracies[-1]:.1%}" if trial.accuracies else "-"
-            told_ = (f"{s.lr:g}", f"{s.momentum:g}", str(s.batch_size), str(s.width), str(s.epochs), loss, right)
+            told_ = (
+                f"{s.lr:g}",
+                f"{s.momentum:g}",
+                str(s.batch_size),
+                str(s.width),
+                str(s.epochs),
+                trial.last_loss,
+                right,
+            )
             rows.append((str(run), *told_, trial.verdict))
         return rows
 

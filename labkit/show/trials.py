@@ -77,6 +77,13 @@ class Trial:
         return not math.isfinite(last) or last > 3 * math.log(self.classes)
 
     @property
+    def last_loss(self) -> str:
+        """The loss of the last epoch, for people."""
+        if not self.losses:
+            return "-"
+        return number(self.losses[-1]) if math.isfinite(self.losses[-1]) else "no number"
+
+    @property
     def verdict(self) -> str:
         """In words how it went."""
         if not self.losses:
@@ -100,7 +107,7 @@ class Trial:
         head = f"{self.settings}: "
         if not self.losses:
             return head + self.verdict
-        return f"{head}loss {number(self.losses[-1])}, test accuracy {self.accuracies[-1]:.1%}; {self.verdict}"
+        return f"{head}loss {self.last_loss}, test accuracy {self.accuracies[-1]:.1%}; {self.verdict}"
 
 
 def settings(base: Settings, changes: dict[str, Any]) -> Settings:
