@@ -36,6 +36,8 @@ class Peak:
     note: str
     sources: tuple[str, ...]
     checked: str
+    fp16_achievable_tflops: float | None = None  # AMD's own 'max achievable' figure, where it publishes one
+    bf16_achievable_tflops: float | None = None
 
 
 @lru_cache(maxsize=1)

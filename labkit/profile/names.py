@@ -6,7 +6,8 @@ import ctypes
 import re
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 # Longer names are shown as they are: the runtime's demangler is recursive, and no kernel is called like that.
 _LONGEST = 16_384
@@ -31,26 +32,25 @@ def _runtime() -> Callable[[str], str | None] | None:
     libraries = ("libc++abi.dylib",) if sys.platform == "darwin" else ("libstdc++.so.6", "libc++abi.so.1")
     for library in () if sys.platform == "win32" else libraries:
         try:
-            loaded = ctypes.CDLL(library)
-            function, free = loaded.__cxa_demangle, ctypes.CDLL(None).free
+            function, free = ctypes.CDLL(library).__cxa_demangle, ctypes.CDLL(None).free
         except (OSError, AttributeError):
             continue
         function.restype = ctypes.c_void_p
         function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
         free.argtypes = [ctypes.c_void_p]
-
-        def run(name: str) -> str | None:
-            status = ctypes.c_int(-1)
-            pointer = function(name.encode("ascii", "replace"), None, None, ctypes.byref(status))
-            if not pointer:
-                return None
-            try:
-                return ctypes.string_at(pointer).decode("utf-8", "replace") if status.value == 0 else None
-            finally:
-                free(pointer)
-
-        return run
+        return partial(_through, function, free)
     return None
+
+
+def _through(function: Any, free: Any, name: str) -> str | None:
+    status = ctypes.c_int(-1)
+    pointer = function(name.encode("ascii", "replace"), None, None, ctypes.byref(status))
+    if not pointer:
+        return None
+    try:
+        return ctypes.string_at(pointer).decode("utf-8", "replace") if status.value == 0 else None
+    finally:
+        free(pointer)
 
 
 def _qualified(mangled: str) -> str | None:

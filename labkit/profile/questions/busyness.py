@@ -12,7 +12,8 @@ from labkit.profile.table import Profile
 @dataclass(frozen=True)
 class DeviceBusy:
     """One GPU. device: its number, None where the profile has none. busy_ns: union of its dispatches; start_ns and
-    end_ns: of its first and last dispatch; dispatches: how many; summed_ns: durations added up (streams count twice)."""
+    end_ns: of its first and last dispatch; dispatches: how many; summed_ns: durations added up (streams count
+    twice)."""
 
     device: int | None
     busy_ns: int

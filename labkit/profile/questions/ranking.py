@@ -6,17 +6,20 @@ import polars as pl
 
 from labkit.profile.categories import CATEGORIES, category
 from labkit.profile.names import shorten
+from labkit.profile.questions.selection import once
 from labkit.profile.table import Profile
 
 Category = pl.Enum(CATEGORIES)
 
 
+@once
 def kernels(p: Profile) -> pl.DataFrame:
     """The kernels of a profile, largest total first, then by name.
 
-    Columns: name, short, category, count, total_ns, mean_ns, min_ns, max_ns, share (of all kernels' summed time, 0 to 1).
-    From dispatches with time stamps; from statistics tables where there are none (then min_ns and max_ns are null, and
-    total_ns too where the tool does not print it). Dispatches without usable times count, and add nothing to the total.
+    Columns: name, short, category, count, total_ns, mean_ns, min_ns, max_ns, share (of all kernels' summed time, 0
+    to 1). From dispatches with time stamps; from statistics tables where there are none (then min_ns and max_ns are
+    null, and total_ns too where the tool does not print it). Dispatches without usable times count, and add nothing
+    to the total.
     """
     e = p.events
     found = (
@@ -83,7 +86,8 @@ def _finish(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def categories(p: Profile) -> pl.DataFrame:
-    """The kernels' time by category, largest first. Columns: category, kernels (different ones), count, total_ns, share."""
+    """The kernels' time by category, largest first. Columns: category, kernels (different ones), count, total_ns,
+    share."""
     ranked = kernels(p)
     return (
         ranked.group_by("category")

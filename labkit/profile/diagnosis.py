@@ -1,0 +1,173 @@
+"""The one answer: what the GPU waits for most, with its evidence; or that nothing stands out, or what cannot be
+known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import polars as pl
+
+from labkit.profile import questions as ask
+from labkit.profile.diagnosis_evidence import Evidence, evidence_of, longest_host, observations
+from labkit.profile.diagnosis_words import (
+    ADVICE,
+    CANNOT_KNOW,
+    NO_GPU,
+    NO_KERNEL,
+    ON_THE_CPU,
+    ONE_KERNEL,
+    ONLY_COUNTS,
+    SENTENCES,
+    called,
+    missing,
+    of_time,
+)
+from labkit.profile.questions import attribution as lost
+from labkit.profile.questions import intervals
+from labkit.profile.table import Profile
+
+CAUSES = (*lost.CAUSES, "none")
+
+# ---- thresholds ----
+# A cause is named when it costs a quarter of the GPUs' time: without it a step takes three quarters as long, or less.
+# Below that, the kernels themselves are the better place to look, and the cause stands among the observations.
+NAMED = 0.25
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """cause: of CAUSES. sentence: the answer in one sentence. evidence, advice, observations: most important first.
+
+    shares: of the GPUs' time in the window (0 to 1): ``computing``, each cause, ``queued``, ``host`` and
+    ``unknown``; empty without time stamps. certain: false where the profile lacks what would tell the cause;
+    missing: what that is. window_ns: what was looked at.
+    """
+
+    cause: str
+    sentence: str
+    evidence: tuple[Evidence, ...] = ()
+    advice: tuple[str, ...] = ()
+    observations: tuple[str, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    certain: bool = True
+    missing: tuple[str, ...] = ()
+    window_ns: int | None = None
+    simulated: bool = False
+
+    @property
+    def idle_share(self) -> float | None:
+        """Share of the time without any kernel; None without time stamps."""
+        return 1 - self.shares["computing"] - self.shares["communication"] if self.shares else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists, mappings and numbers."""
+        return {**asdict(self), "idle_share": self.idle_share}
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def diagnose(p: Profile) -> Diagnosis:
+    """Names what costs the GPUs most of their time, from the table alone."""
+    table = ask.losses(p)
+    if table.height == 0:
+        return _without_times(p)
+    window = int(table["window_ns"].sum())
+    names = ("computing", *lost.CAUSES, *lost.REST)
+    shares = {name: int(table[name].sum()) / window for name in names}
+    worst = max(lost.CAUSES, key=lambda name: shares[name])
+    lacking = missing(p)
+    unclear = shares["unknown"] + (shares["host"] if "no markers" in lacking else 0.0)
+    idle = 1 - shares["computing"] - shares["communication"]
+    evidence = [
+        Evidence("a kernel computes", shares["computing"], "share", "union of the dispatches within the window"),
+        Evidence("no kernel runs", idle, "share", "gaps between the dispatches within the window"),
+    ]
+    common: dict[str, Any] = {
+        "shares": shares,
+        "missing": lacking,
+        "window_ns": window // table.height,
+        "simulated": p.simulated,
+    }
+    if shares[worst] >= NAMED and shares[worst] >= unclear:
+        evidence[:0] = evidence_of(p, worst, shares)
+        sentence = SENTENCES[worst].format(share=of_time(shares[worst]))
+        return Diagnosis(worst, sentence, tuple(evidence), ADVICE[worst], observations(p, shares, worst), **common)
+    if unclear >= NAMED:
+        evidence.append(
+            Evidence("idle without a recorded reason", unclear, "share", "gaps that no API call or marker explains")
+        )
+        sentence = CANNOT_KNOW.format(
+            share=of_time(idle), lacking=" and ".join(lacking) or "nothing that the host did then"
+        )
+        further = observations(p, shares, None)
+        return Diagnosis("none", sentence, tuple(evidence), ADVICE["unknown"], further, certain=False, **common)
+    if shares["host"] >= NAMED:
+        doing = longest_host(p)
+        evidence.append(
+            Evidence("the host did something else", shares["host"], "share", f"gaps in which the host was in: {doing}")
+        )
+        sentence = f"{of_time(shares['host'])} the GPU waits for the host, which is busy with something else: {doing}."
+        return Diagnosis(
+            "none", sentence, tuple(evidence), ADVICE["host"], observations(p, shares, None), certain=False, **common
+        )
+    top = ask.categories(p).row(0, named=True)
+    sentence = (
+        f"Nothing stands out: the GPU computes {of_time(shares['computing'])}, most of it in {called(top['category'])}."
+    )
+    evidence.append(
+        Evidence(
+            f"kernels of the category {top['category']}",
+            float(top["share"] or 0),
+            "share of kernel time",
+            "names of the dispatches",
+        )
+    )
+    return Diagnosis("none", sentence, tuple(evidence), ADVICE["none"], observations(p, shares, None), **common)
+
+
+def _without_times(p: Profile) -> Diagnosis:
+    """What can be said of a table without time stamps, or of a run without a GPU."""
+    ranked = ask.kernels(p)
+    if ranked.height:
+        first = ranked.row(0, named=True)
+        known = first["share"] is not None
+        sentence = ONE_KERNEL.format(name=first["short"], share=first["share"] or 0) if known else ONLY_COUNTS
+        evidence = (
+            Evidence(
+                "the largest kernel", float(first["share"] or 0), "share of kernel time", "statistics of the kernels"
+            ),
+        )
+        lacking: tuple[str, ...] = ("time stamps",)
+        return Diagnosis(
+            "none", sentence, evidence if known else (), ADVICE["unknown"], p.odd, {}, False, lacking, None, p.simulated
+        )
+    operators = ask.operators(p)
+    if operators.height == 0:
+        return Diagnosis("none", NO_KERNEL, (), ADVICE["unknown"], p.odd, {}, False, ("kernels",), None, p.simulated)
+    return _on_the_cpu(p, operators)
+
+
+def _on_the_cpu(p: Profile, operators: pl.DataFrame) -> Diagnosis:
+    """A run without a GPU: only the loading of data can be told from the rest."""
+    s = ask.steps(p)
+    total = max(int(operators["self_ns"].sum()), 1)
+    first = operators.row(0, named=True)
+    largest = Evidence(
+        f"own time of {first['name']}", first["self_ns"] / total, "share of the operators' time", "operator events"
+    )
+    common: dict[str, Any] = {"missing": ("kernels",), "simulated": p.simulated}
+    if s.count:
+        low, high = int(s.table["start_ns"].min()), int(s.table["end_ns"].max())  # type: ignore[arg-type]
+        load = intervals.within(intervals.union(*intervals.columns(lost.loading(p))), low, high)
+        share = intervals.length(load) / max(high - low, 1)
+        evidence = Evidence("loading data", share, "share", f"markers of data loading within {s.count} steps")
+        if share >= NAMED:
+            sentence = f"{of_time(share)} goes into loading data, before the CPU computes anything."
+            return Diagnosis(
+                "loader", sentence, (evidence, largest), ADVICE["loader"], (NO_GPU,), window_ns=high - low, **common
+            )
+    sentence = ON_THE_CPU.format(name=first["name"], share=first["self_ns"] / total)
+    return Diagnosis("none", sentence, (largest,), (), p.odd, **common)

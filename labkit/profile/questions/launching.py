@@ -1,0 +1,81 @@
+"""Whether the GPU waits for launches: how long a kernel lay in the queue, and how often the queue was empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from labkit.profile.questions import idle
+from labkit.profile.questions.selection import devices_of, launched, on_device, once
+from labkit.profile.table import Profile
+
+
+@dataclass(frozen=True)
+class Launches:
+    """dispatches: timed kernels. joined: those whose launching call is known; the following are of these, None
+    without any.
+
+    call_ns: median length of the launching call. delay_ns: median time from the call's start to the kernel's start.
+    overhead_ns: the tenth part of these delays that is shortest (10th percentile) of launches to an idle GPU: what
+    a launch costs at least. empty_share: share of the kernels that were launched when the GPU had finished all
+    before. kernel_ns: median length of a kernel (of all). short_gap_ns: idle time in gaps no longer than
+    SHORT_GAP_NS; idle_ns: all.
+    """
+
+    dispatches: int
+    joined: int
+    call_ns: float | None
+    delay_ns: float | None
+    overhead_ns: float | None
+    empty_share: float | None
+    kernel_ns: float | None
+    idle_ns: int
+    short_gap_ns: int
+
+
+# A launch costs the host 5 to 10 µs and an operator of PyTorch around it as much again or twice: gaps up to this
+# length are what
+# launching one by one leaves.
+SHORT_GAP_NS = 60_000
+
+
+@once
+def launches(p: Profile) -> Launches:
+    """The launches of a profile. Without API calls only what the gaps alone say."""
+    work = launched(p)
+    table = idle.gaps(p)
+    gap = table["length_ns"].to_numpy()
+    call, delay, lone, empty = [], [], [], []
+    devices = devices_of(work)
+    for device in devices:
+        mine = on_device(work, device) if len(devices) > 1 else work
+        known = mine["call_start_ns"].is_not_null().to_numpy()
+        if not known.any():
+            continue
+        start = mine["start_ns"].to_numpy()
+        before = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(mine["end_ns"].to_numpy())[:-1]))[
+            known
+        ]
+        begun = mine["call_start_ns"].drop_nulls().to_numpy()
+        done = mine["call_end_ns"].drop_nulls().to_numpy()
+        alone = before <= begun
+        call.append(done - begun)
+        delay.append(start[known] - begun)
+        empty.append(alone)
+        lone.append((start[known] - begun)[alone])
+    took = work.select((pl.col("end_ns") - pl.col("start_ns")).median()).item()
+    joined = sum(part.size for part in call)
+    alone_delays = np.concatenate(lone) if lone else np.empty(0)
+    return Launches(
+        dispatches=work.height,
+        joined=joined,
+        call_ns=float(np.median(np.concatenate(call))) if joined else None,
+        delay_ns=float(np.median(np.concatenate(delay))) if joined else None,
+        overhead_ns=float(np.percentile(alone_delays, 10)) if alone_delays.size else None,
+        empty_share=float(np.concatenate(empty).mean()) if joined else None,
+        kernel_ns=None if took is None else float(took),
+        idle_ns=int(gap.sum()),
+        short_gap_ns=int(gap[gap <= SHORT_GAP_NS].sum()),
+    )
