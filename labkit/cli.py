@@ -118,6 +118,19 @@ def _parser() -> argparse.ArgumentParser:
     read.add_argument("file", metavar="FILE", help="a file, a folder, or - for standard input")
     read.add_argument("--json", action="store_true", help="print JSON")
 
+    profile = command(
+        "profile",
+        "Say what a profile's GPU waits for, with the evidence: any file of ROCm's profilers or of torch.profiler.",
+        needs="course",
+    )
+    profile.add_argument("files", nargs="+", metavar="FILE", help="the files of one run, or its folder")
+    profile.add_argument("--before", action="append", metavar="FILE", help="an earlier run, to compare with")
+    profile.add_argument(
+        "--gpu", metavar="NAME", help="the GPU's product, for the roofline, where the profile lacks it"
+    )
+    profile.add_argument("--json", action="store_true", help="print JSON")
+    profile.add_argument("--html", metavar="OUT", help="write the page with its pictures to this file")
+
     snapshot = command(
         "snapshot",
         "Collect what there is to know about this machine, for a bug report or a teacher. Reads only, sends nothing.",
@@ -330,6 +343,12 @@ def _read(options: argparse.Namespace) -> int:
     return command.run(options.file, as_json=options.json, root=ROOT)
 
 
+def _profile(options: argparse.Namespace) -> int:
+    from labkit.profile import page
+
+    return page.run(options.files, options.before, gpu=options.gpu, as_json=options.json, html=options.html)
+
+
 def _interpreter(named: str | None) -> str:
     """The Python whose torch is asked: the one named, the course's environment if there is one, else this one."""
     if named:
@@ -466,6 +485,7 @@ _COMMANDS = {
     "format": _format,
     "data": _data,
     "read": _read,
+    "profile": _profile,
     "doctor": _doctor,
     "snapshot": _snapshot,
     "simulate": _simulate,

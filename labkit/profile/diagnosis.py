@@ -14,6 +14,7 @@ from labkit.profile.diagnosis_evidence import Evidence, evidence_of, longest_hos
 from labkit.profile.diagnosis_words import (
     ADVICE,
     CANNOT_KNOW,
+    COUNTED,
     NO_GPU,
     NO_KERNEL,
     ON_THE_CPU,
@@ -21,6 +22,7 @@ from labkit.profile.diagnosis_words import (
     ONLY_COUNTS,
     SENTENCES,
     called,
+    listed,
     missing,
     of_time,
 )
@@ -71,6 +73,8 @@ class Diagnosis:
 
 def diagnose(p: Profile) -> Diagnosis:
     """Names what costs the GPUs most of their time, from the table alone."""
+    if p.counters is not None:  # the tool runs the kernels one by one, some of them again and again
+        return _counted(p)
     table = ask.losses(p)
     if table.height == 0:
         return _without_times(p)
@@ -99,9 +103,7 @@ def diagnose(p: Profile) -> Diagnosis:
         evidence.append(
             Evidence("idle without a recorded reason", unclear, "share", "gaps that no API call or marker explains")
         )
-        sentence = CANNOT_KNOW.format(
-            share=of_time(idle), lacking=" and ".join(lacking) or "nothing that the host did then"
-        )
+        sentence = CANNOT_KNOW.format(share=of_time(idle), lacking=listed(lacking) or "nothing that the host did then")
         further = observations(p, shares, None)
         return Diagnosis("none", sentence, tuple(evidence), ADVICE["unknown"], further, certain=False, **common)
     if shares["host"] >= NAMED:
@@ -126,6 +128,18 @@ def diagnose(p: Profile) -> Diagnosis:
         )
     )
     return Diagnosis("none", sentence, tuple(evidence), ADVICE["none"], observations(p, shares, None), **common)
+
+
+def _counted(p: Profile) -> Diagnosis:
+    """A collection of counters: which kernels, and nothing about idle time."""
+    ranked = ask.kernels(p)
+    if ranked.height == 0 or ranked["share"][0] is None:
+        return _without_times(p)
+    sentence = COUNTED.format(name=ranked["short"][0], share=ranked["share"][0])
+    evidence = (Evidence("the largest kernel", ranked["share"][0], "share of kernel time", "dispatches with counters"),)
+    return Diagnosis(
+        "none", sentence, evidence, ADVICE["counted"], p.odd, {}, False, ("undisturbed times",), None, p.simulated
+    )
 
 
 def _without_times(p: Profile) -> Diagnosis:

@@ -97,7 +97,8 @@ def observations(p: Profile, shares: Mapping[str, float], named: str | None) -> 
     s = ask.steps(p)
     if s.median_ns:
         how = "markers" if s.found == "markers" else f"pattern of {s.period} kernels"
-        found.append(f"A step takes {s.median_ns / 1e6:.3g} ms (median of {s.count}, by their {how}).")
+        number = f"median of {s.count}" if s.count > 1 else "there is one"
+        found.append(f"A step takes {s.median_ns / 1e6:.3g} ms ({number}, by their {how}).")
     top = ask.kernels(p)
     if top.height and top["share"][0] is not None and top["share"][0] >= 0.25:
         found.append(

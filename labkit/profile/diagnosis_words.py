@@ -20,6 +20,10 @@ ONE_KERNEL = (
     "{name} takes {share:.0%} of the kernels' time. This table has no time stamps, so it cannot say how busy the GPU was, "
     "or what it waited for."
 )
+COUNTED = (
+    "{name} takes {share:.0%} of the kernels' time. While counters are collected the kernels run one by one, so this profile "
+    "cannot say how busy the GPU was."
+)
 ONLY_COUNTS = "The profile counts kernels, but not when they ran: it cannot say how busy the GPU was."
 NO_KERNEL = "No kernel is in this profile, so it says nothing about the GPU."
 NO_GPU = "No GPU is in this profile."
@@ -49,6 +53,9 @@ ADVICE = {
     ),
     "none": ("Look at the largest kernels next, and how far they are from the roofline.",),
     "host": ("Put markers (torch.profiler.record_function, roctx) around the parts of the loop, and record again.",),
+    "counted": (
+        "Ask the roofline of this profile; for idle time record a second one without counters (rocprofv3 --runtime-trace).",
+    ),
     "unknown": (
         "Record the host, too: rocprofv3 --runtime-trace --marker-trace, or torch.profiler with its CPU activity.",
         "Mark the steps and the loading of batches (torch.profiler.record_function, roctx), so that the gaps have names.",
@@ -79,3 +86,8 @@ def called(category: str) -> str:
     """A category of kernels in a sentence."""
     words = {"gemm": "matrix products", "copy": "kernels that only move data", "other": "kernels of no known category"}
     return words.get(category, f"{category} kernels")
+
+
+def listed(words: tuple[str, ...]) -> str:
+    """For example 'a, b and c'."""
+    return " and ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else "".join(words)

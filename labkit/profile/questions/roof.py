@@ -57,7 +57,9 @@ def roofline(p: Profile, gpu: str | None = None) -> Roofline:
     7900 XTX'``)."""
     row = peak(gpu) if gpu else None
     if gpu is None:
-        names = [name.removeprefix("simulated ") for d in p.devices for name in (d.name, d.gfx) if name]
+        names = [
+            name.removeprefix("simulated ").removesuffix(" VF") for d in p.devices for name in (d.name, d.gfx) if name
+        ]
         row = next((found for found in map(peak, names) if found), None)
     compute, achievable = peaks_of(row) if row else ({}, {})
     bandwidth = float(row.mem_bw_gbs) if row else None
