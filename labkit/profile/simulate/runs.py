@@ -20,7 +20,8 @@ loss every tenth step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from labkit.errors import LabkitError
@@ -49,7 +50,6 @@ OVERLAPPED = 0.4  # healthy: the all-reduces' share of the backward pass's time
 SLOWEST_HOST = 40.0  # launch-bound: the slowest host that is tried
 MAIN, AUTOGRAD = 0, 1  # threads: offsets from the process's number
 
-# How the network needs to be told where its gradients are ready.
 _COMPUTE, _INPUT, _COMMUNICATION = 0, 1, 2  # streams
 
 
@@ -62,6 +62,11 @@ class Plan:
     sickness: str | None
     severity: float
     slowness: float
+    besides: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, sickness: str) -> float:
+        """How severely the run has this sickness, as its own or beside it; 0 where it has not."""
+        return self.severity if sickness == self.sickness else self.besides.get(sickness, 0.0)
 
     def ns(self, work: Work) -> float:
         """A kernel's time on the roofline."""
@@ -125,6 +130,7 @@ def training(
     batch: int | None = None,
     precision: str | None = None,
     devices: int = 1,
+    besides: Mapping[str, float] | None = None,
     operators: bool = True,
 ) -> Profile:
     """Simulates a recorded training and gives its profile (``simulated`` is true).
@@ -132,7 +138,8 @@ def training(
     model: of MODELS. gpu: a product of GPUS. sickness: of SICKNESSES, or None. severity: see this module. batch: pictures or
     texts per step (default: one that keeps the GPU busy; the sickness 'launch-bound' chooses a small one). precision: fp32,
     fp16 or bf16. devices: GPUs that train together, each with its own host process; their all-reduces are not made to wait
-    for one another. operators: rows for ATen's operators, too, as torch.profiler has. The same arguments give the same rows.
+    for one another. besides: further sicknesses (not 'launch-bound') and their severities, for a run with several troubles;
+    below 0.15 they stay small. operators: rows for ATen's operators, too, as torch.profiler has. The same arguments give the same rows.
 
     Raises LabkitError for a name that does not exist or a number that makes no sense.
     """
@@ -143,6 +150,9 @@ def training(
             f"A run of {steps} steps, severity {severity:g}, on {devices} GPUs makes no sense.",
             "Give positive numbers.",
         )
+    for other, much in (besides or {}).items():
+        if other not in SICKNESSES or other in (sickness, "launch-bound") or much <= 0:
+            raise LabkitError(f"A run cannot have '{other}' besides.", "Name another sickness and a severity above 0.")
     first = gpu_of(gpu)
     if model not in MODELS:
         network(model, 1)  # says which there are
@@ -154,7 +164,7 @@ def training(
     net = network(model, batch or batch_for(model, gpu, chosen), chosen)
     columns: dict[str, list[object]] = {}
     for i in range(devices):
-        plan = Plan(net, replace(first, index=1 + i), sickness, severity, slowness)
+        plan = Plan(net, replace(first, index=1 + i), sickness, severity, slowness, besides or {})
         machine = Machine(device=1 + i, process=4_000 + 10 * i, seed=seed, now=5_400_000_000_000.0, slowness=slowness)
         _run(machine, plan, steps, several=devices > 1)
         for name, values in machine.rows.items():
@@ -173,6 +183,7 @@ def training(
             "precision": chosen,
             "steps": steps,
             "seed": seed,
+            "devices": devices,
         }
     }
     return Profile("simulated", table, tool="labkit simulator", devices=card, simulated=True, extras=notes)
@@ -180,7 +191,7 @@ def training(
 
 def _run(machine: Machine, plan: Plan, steps: int, *, several: bool) -> None:
     main = machine.process + MAIN
-    shares = several or plan.sickness == "communication"
+    shares = several or plan.of("communication") > 0
     waits = _waits(plan)
     for step in range(steps):
         begun = machine.now
@@ -206,11 +217,12 @@ def _batch(machine: Machine, plan: Plan) -> float:
     size = plan.network.input_bytes
     # making a batch costs a host at least twice what sending it costs the bus
     made_ns = (1 + plan.severity) * max(plan.gpu_ns, 2 * size / schedule.PINNED_GBS)
-    machine.host(made_ns if plan.sickness == "loader" else FETCH_NS)
+    machine.host(made_ns if plan.sickness == "loader" else FETCH_NS + plan.of("loader") * plan.gpu_ns)
     machine.marker("load", begun, thread=main)
-    if plan.sickness == "copies":
-        wanted = plan.severity * plan.gpu_ns * schedule.PAGEABLE_GBS
-        return machine.copy(max(size, int(wanted)), thread=main, stream=_COMPUTE)
+    if plan.of("copies"):
+        wanted = plan.of("copies") * plan.gpu_ns * schedule.PAGEABLE_GBS
+        least = size if plan.sickness == "copies" else 0
+        return machine.copy(max(least, int(wanted)), thread=main, stream=_COMPUTE)
     if plan.network.resident and plan.sickness != "loader":
         numbers = max(1, size // 4)
         gather = Work("gather", "aten::index_select", float(numbers), 2 * size, numbers)
@@ -235,7 +247,7 @@ def _operator(
 def _backward(machine: Machine, plan: Plan, item: _Items, *, shares: bool) -> float:
     """The backward pass on autograd's thread; gives when the gradients are summed (0: there is nothing to sum)."""
     main, thread = machine.process + MAIN, machine.process + AUTOGRAD
-    exposed = plan.sickness == "communication"
+    exposed = plan.of("communication") > 0
     gradients = plan.network.parameters * BYTES[plan.network.precision]
     waiting, reduced = 0, 0.0
     for layer in reversed(plan.network.layers):
@@ -259,7 +271,7 @@ def _backward(machine: Machine, plan: Plan, item: _Items, *, shares: bool) -> fl
 
 
 def _all_reduce(machine: Machine, plan: Plan, nbytes: int, gradients: int, *, after: float) -> float:
-    total = plan.severity * plan.gpu_ns if plan.sickness == "communication" else OVERLAPPED * plan.backward_ns
+    total = plan.of("communication") * plan.gpu_ns or OVERLAPPED * plan.backward_ns
     machine.host(schedule.OPERATOR_NS * machine.slowness)
     work = Work("all_reduce", "nccl:all_reduce", 0.0, 2 * nbytes, max(1, nbytes // BYTES[plan.network.precision]))
     kernel = kernel_of(work, plan.gpu, plan.network.precision)
@@ -283,12 +295,9 @@ WAIT_COSTS_NS = (
 
 def _waits(plan: Plan) -> float:
     """Waits per operator of a synchronising run (0: none)."""
-    if plan.sickness != "synchronising":
-        return 0.0
     net = plan.network
-    return min(
-        1.0, plan.severity * plan.gpu_ns / WAIT_COSTS_NS / (len(net.forward) + len(net.backward) + len(net.optimiser))
-    )
+    operators = len(net.forward) + len(net.backward) + len(net.optimiser)
+    return min(1.0, plan.of("synchronising") * plan.gpu_ns / WAIT_COSTS_NS / operators)
 
 
 @dataclass

@@ -109,78 +109,70 @@ def prepare(profile: Profile, flavour: str) -> dict[str, pl.DataFrame]:
     return {"markers": markers, "operators": operators, "apis": apis, "kernels": kernels, "copies": copies}
 
 
+def _pairs(*pairs: tuple[str, str | pl.Expr]) -> list[pl.Expr]:
+    """``"key":value`` with commas between; a value is a column's name or an expression that gives JSON."""
+    found: list[pl.Expr] = []
+    for i, (key, value) in enumerate(pairs):
+        found += [pl.lit(f'{"," if i else ""}"{key}":'), pl.col(value) if isinstance(value, str) else value]
+    return found
+
+
+def _triple(name: str) -> pl.Expr:
+    return pl.concat_str(pl.lit("["), f"{name}_x", pl.lit(","), f"{name}_y", pl.lit(","), f"{name}_z", pl.lit("]"))
+
+
+def _flow(frame: pl.DataFrame, phase: str, pid: str, tid: str, more: str = "") -> pl.Series:
+    """One end of the arrows from the host to the GPU."""
+    pairs = _pairs(("id", "correlation"), ("pid", pid), ("tid", tid), ("ts", _us("start_ns")))
+    text = [pl.lit(f'{{"ph":"{phase}",'), *pairs, pl.lit(f',"cat":"ac2g","name":"ac2g"{more}}}')]
+    return frame.select(pl.concat_str(text).alias("line"))["line"]
+
+
 def lines(table: dict[str, pl.DataFrame], flavour: str) -> list[pl.Series]:
     """One JSON object per event, without commas between them."""
-    c, t = pl.col, pl.lit
-    cuda = flavour == "cuda"
-    found = [_lines(table["markers"], [*_head("user_annotation", "process", "thread"), t('"Record function id":0}}')])]
-    flops = (
-        pl.when(c("flops") > 0)
-        .then(pl.concat_str(t(',"flops":'), c("flops").round(0).cast(pl.Int64, strict=False)))
-        .otherwise(t(""))
-    )
-    found.append(
+    c, zero, end = pl.col, pl.lit("0"), pl.lit("}}")
+    flops = pl.concat_str(pl.lit(',"flops":'), c("flops").round(0).cast(pl.Int64, strict=False))
+    flops = pl.when(c("flops") > 0).then(flops).otherwise(pl.lit(""))
+    place: list[tuple[str, str | pl.Expr]] = [
+        ("device", "device"),
+        ("stream", "stream"),
+        ("correlation", "correlation"),
+    ]
+    shape: list[tuple[str, str | pl.Expr]] = [("grid", _triple("grid")), ("block", _triple("workgroup"))]
+    if flavour == "cuda":
+        shape = [("context", pl.lit("1")), ("registers per thread", "vgpr"), ("shared memory", "lds_bytes"), *shape]
+    else:
+        shape = [("kind", pl.lit('"Dispatch Kernel"')), *shape]
+    way = pl.concat_str(pl.lit('"'), "way", pl.lit('"'))
+    speed = (c("bytes") / (c("end_ns") - c("start_ns"))).round(6)
+    external = ("External id", "external")
+    found = [
+        _lines(
+            table["markers"],
+            [*_head("user_annotation", "process", "thread"), *_pairs(("Record function id", zero)), end],
+        ),
         _lines(
             table["operators"],
-            [
-                *_head("cpu_op", "process", "thread"),
-                t('"External id":'),
-                c("external"),
-                flops,
-                t(',"Record function id":0}}'),
-            ],
-        )
-    )
-    found.append(
+            [*_head("cpu_op", "process", "thread"), *_pairs(external, ("Record function id", zero)), flops, end],
+        ),
         _lines(
             table["apis"],
-            [*_head("cuda_runtime", "process", "thread"), t('"External id":'), c("external"), t(',"cid":0,"correlation":'),
-             c("correlation"), t("}}")],
-        )
-    )  # fmt: skip
-    numbers = [x for d in "xyz" for x in (c(f"grid_{d}"), t("," if d != "z" else '],"block":['))]
-    numbers += [x for d in "xyz" for x in (c(f"workgroup_{d}"), t("," if d != "z" else "]"))]
-    where = [
-        t('"External id":'),
-        c("external"),
-        t(',"device":'),
-        c("device"),
-        t(',"stream":'),
-        c("stream"),
-        t(',"correlation":'),
-        c("correlation"),
-    ]
-    more = (
-        [t(',"context":1,"registers per thread":'), c("vgpr"), t(',"shared memory":'), c("lds_bytes")]
-        if cuda
-        else [t(',"kind":"Dispatch Kernel"')]
-    )
-    found.append(
-        _lines(
-            table["kernels"], [*_head("kernel", "device", "stream"), *where, *more, t(',"grid":['), *numbers, t("}}")]
-        )
-    )
-    speed = (c("bytes") / (c("end_ns") - c("start_ns"))).round(6)
-    found.append(
+            [*_head("cuda_runtime", "process", "thread"), *_pairs(external, ("cid", zero), place[2]), end],
+        ),
+        _lines(table["kernels"], [*_head("kernel", "device", "stream"), *_pairs(external, *place, *shape), end]),
         _lines(
             table["copies"],
-            [*_head("gpu_memcpy", "device", "stream"), *where[2:3], *where[3:], t(',"kind":"'), c("way"), t('","bytes":'), c("bytes"),
-             t(',"memory bandwidth (GB/s)":'), speed, t("}}")],
-        )
-    )  # fmt: skip
-    for key in ("kernels", "copies"):  # arrows from the host to the GPU
-        ends = table[key]
-        flow = [t(',"cat":"ac2g","name":"ac2g"')]
-        found.append(ends.select(pl.concat_str(t('{"ph":"f","id":'), c("correlation"), t(',"pid":'), c("device"), t(',"tid":'), c("stream"),
-                     t(',"ts":'), _us("start_ns"), *flow, t(',"bp":"e"}')).alias("line"))["line"])  # fmt: skip
-    joined = table["apis"].join(
-        pl.concat([table[k].select("process", "correlation") for k in ("kernels", "copies")]),
-        on=["process", "correlation"],
-        how="semi",
-    )
-    found.append(joined.select(pl.concat_str(t('{"ph":"s","id":'), c("correlation"), t(',"pid":'), c("process"), t(',"tid":'), c("thread"),
-                 t(',"ts":'), _us("start_ns"), t(',"cat":"ac2g","name":"ac2g"}')).alias("line"))["line"])  # fmt: skip
-    return found
+            [
+                *_head("gpu_memcpy", "device", "stream"),
+                *_pairs(*place, ("kind", way), ("bytes", "bytes"), ("memory bandwidth (GB/s)", speed)),
+                end,
+            ],
+        ),
+    ]
+    work = [table[key].select("process", "correlation") for key in ("kernels", "copies")]
+    callers = table["apis"].join(pl.concat(work), on=["process", "correlation"], how="semi")
+    found += [_flow(table[key], "f", "device", "stream", ',"bp":"e"') for key in ("kernels", "copies")]
+    return [*found, _flow(callers, "s", "process", "thread")]
 
 
 def header(profile: Profile, flavour: str) -> str:
@@ -191,25 +183,19 @@ def header(profile: Profile, flavour: str) -> str:
          "computeMinor": 0, "maxThreadsPerBlock": 1024, "warpSize": 32 if cuda else a["wave"], "numSms": a["cus"]}
         for i, a in enumerate(a for a in rows.agents(profile) if a["type"] == "GPU")
     ]  # fmt: skip
+    versions = (
+        ("cuda_runtime_version", "cuda_driver_version") if cuda else ("hip_runtime_version", "hip_driver_version")
+    )
     top: dict[str, Any] = {
         "schemaVersion": 1,
         "simulated": 1,
         "simulation": rows.about(profile),
         "deviceProperties": devices,
+        **dict.fromkeys(versions, 12_060 if cuda else 70_000_000),
+        "trace_id": rows.guid(profile).replace("-", "").upper(),
+        "displayTimeUnit": "ms",
+        "baseTimeNanoseconds": 0,
     }
-    top.update(
-        {"cuda_runtime_version": 12060, "cuda_driver_version": 12060}
-        if cuda
-        else {"roctracer_version": 4.1, "hip_runtime_version": 70_000_000, "hip_driver_version": 70_000_000}
-    )
-    top.update(
-        {
-            "record_shapes": 0,
-            "trace_id": rows.guid(profile).replace("-", "").upper(),
-            "displayTimeUnit": "ms",
-            "baseTimeNanoseconds": 0,
-        }
-    )
     names = [
         {"name": "process_name", "ph": "M", "ts": 0, "pid": d["id"], "tid": 0, "args": {"name": "python3"}}
         for d in devices
