@@ -79,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 str(WORKERS),
                 "-o",
                 str(Path(folder) / "out"),
+                *options.lessons,
             ],
             "guides": [sys.executable, "-m", "benchmarks.course_time", "--guides-side", str(options.epochs)],
         }
