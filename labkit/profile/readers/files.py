@@ -21,6 +21,7 @@ LARGEST_UNPACKED = 8 << 30  # bytes; and never more than RATIO times the packed 
 RATIO = 200  # real traces pack by 10 to 40; a file that grows far more is no profile
 MOST_FILES = 2000
 _ENDINGS = (".csv", ".json", ".gz", ".db", ".rpd", ".txt", ".pftrace", ".stats")
+_MARK = "SIMULATED.txt"  # beside CSV files that labkit's simulator wrote: a CSV has no place for it
 _PROCESS = re.compile(r"^(\d{1,10})_")
 
 
@@ -63,7 +64,12 @@ def _file(path: Path) -> Profile:
         raise LabkitError(
             f"{path} cannot be read: {error.strerror or error}.", "Check the name and its permissions."
         ) from error
-    return replace(found, sources=found.sources or (path.name,))
+    marked = (
+        found.simulated
+        or (path.parent / _MARK).is_file()
+        or any((d.name or "").startswith("simulated ") for d in found.devices)
+    )
+    return replace(found, sources=found.sources or (path.name,), simulated=marked)
 
 
 def _close(content: mmap.mmap) -> None:
