@@ -346,7 +346,12 @@ def _read(options: argparse.Namespace) -> int:
 def _profile(options: argparse.Namespace) -> int:
     from labkit.profile import page
 
-    return page.run(options.files, options.before, gpu=options.gpu, as_json=options.json, html=options.html)
+    draw = None
+    if options.html:
+        from labkit.show.profiles import page as pictures
+
+        draw = pictures.write
+    return page.run(options.files, options.before, gpu=options.gpu, as_json=options.json, html=options.html, draw=draw)
 
 
 def _interpreter(named: str | None) -> str:

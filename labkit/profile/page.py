@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,25 @@ KERNELS = 8  # lines of the table of kernels
 GAPS = 5
 
 
-def run(files: Sequence[str], before: Sequence[str] | None, *, gpu: str | None, as_json: bool, html: str | None) -> int:
-    """The command: prints the page of these files, or writes it with its pictures; 0.
+def run(
+    files: Sequence[str],
+    before: Sequence[str] | None = None,
+    *,
+    gpu: str | None = None,
+    as_json: bool = False,
+    html: str | None = None,
+    draw: Callable[..., object] | None = None,
+) -> int:
+    """The command: prints the page of these files; with ``html`` ``draw(profile, diagnosis, path)`` writes it with
+    its pictures. Gives 0.
 
     Raises LabkitError for what cannot be read or written.
     """
     p = _read(files)
     earlier = _read(before) if before else None
     found = diagnose(p)
-    if html:
-        # the pictures' room stands above this one, so it is opened by name and only here
-        write = import_module("labkit.show.profiles.page").write
-        write(p, found, Path(html), **({"before": earlier} if earlier is not None else {}))
+    if html and draw:
+        draw(p, found, Path(html), **({"before": earlier} if earlier is not None else {}))
     if as_json:
         print(json.dumps(values(p, found, earlier, gpu), indent=1, ensure_ascii=False))
     elif html:
@@ -47,7 +53,8 @@ def _read(files: Sequence[str]) -> Profile:
 
 
 def as_text(p: Profile, found: Diagnosis, before: Profile | None = None, gpu: str | None = None) -> str:
-    """A profile's page: answer, evidence, where, how busy, why idle, how far from the roof; with ``before``, what changed.
+    """A profile's page: answer, evidence, where, how busy, why idle, how far from the roof; with ``before``, what
+    changed.
 
     gpu: the product, for the roofline, where the profile does not name it.
     """
@@ -209,7 +216,8 @@ def _changed(before: Profile, after: Profile) -> str:
 
 
 def values(p: Profile, found: Diagnosis, before: Profile | None = None, gpu: str | None = None) -> dict[str, Any]:
-    """The same as plain values: kind, simulated, diagnosis, kernels, categories, busy, steps, gaps (the longest), and so on."""
+    """The same as plain values: kind, simulated, diagnosis, kernels, categories, busy, steps, gaps (the longest),
+    and so on."""
     s, busy, roof = ask.steps(p), ask.busy(p), ask.roofline(p, gpu)
     answer: dict[str, Any] = {
         "kind": p.kind,

@@ -6,20 +6,20 @@ import numpy as np
 import polars as pl
 
 from labkit.profile.questions import intervals, nesting, stepping
-from labkit.profile.questions.selection import devices_of, launched, on_device, once, timed
-from labkit.profile.table import Profile
+from labkit.profile.questions.selection import devices_of, launched, name_order, on_device, once, timed
+from labkit.profile.table import Kind, Profile
 
 SCHEMA = {
     "device": pl.Int32,
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
     "length_ns": pl.Int64,
-    "before": pl.String,
+    "before": pl.Categorical,
     "call_start_ns": pl.Int64,
     "thread": pl.Int64,
     "copying_ns": pl.Int64,
-    "host": pl.String,
-    "host_kind": pl.String,
+    "host": pl.Categorical,
+    "host_kind": Kind,
 }
 HOST = ("marker", "operator", "api", "python")
 
@@ -48,12 +48,12 @@ def gaps(p: Profile) -> pl.DataFrame:
         following = np.searchsorted(mine["start_ns"].to_numpy(), end)
         moved = copies if len(devices) == 1 else copies.filter((pl.col("device") == device).fill_null(False))
         moving = intervals.union(moved["start_ns"].to_numpy(), moved["end_ns"].to_numpy())
-        after = mine[np.minimum(following, mine.height - 1).tolist()]
+        after = mine[np.minimum(following, mine.height - 1)]
         known = pl.Series("known", following < mine.height)
         parts.append(
             pl.DataFrame({"start_ns": start, "end_ns": end, "length_ns": end - start}).with_columns(
                 pl.lit(device, dtype=pl.Int32).alias("device"),
-                pl.when(known).then(after["name"].cast(pl.String)).alias("before"),
+                pl.when(known).then(after["name"]).alias("before"),
                 pl.when(known).then(after["call_start_ns"]).alias("call_start_ns"),
                 pl.when(known).then(after["call_thread"]).alias("thread"),
                 pl.Series("copying_ns", intervals.covered(moving, start, end), dtype=pl.Int64),
@@ -63,29 +63,38 @@ def gaps(p: Profile) -> pl.DataFrame:
     return _with_host(p, found).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 
+# Shorter gaps get no label: the host's doings explain nothing about a pause that the GPU itself needs between two
+# kernels.
+LABELLED_NS = 2_000
+# Nor do more gaps than this, the longest first.
+LABELLED = 200_000
+
+
 def _with_host(p: Profile, found: pl.DataFrame) -> pl.DataFrame:
-    host = timed(p, HOST, ("kind", "name", "thread", "start_ns", "end_ns"))
+    """The gaps, longest first, with what the host was doing in them."""
     rows = np.full(found.height, -1, np.int64)
-    if host.height and found.height:
-        host = host.sort(["thread", "start_ns", "end_ns", "kind", "name"], nulls_last=True)
-        threads = host["thread"].fill_null(-1).to_numpy()
+    asked = found.filter(pl.col("length_ns") > LABELLED_NS).head(LABELLED)
+    host = timed(p, HOST, ("kind", "name", "thread", "start_ns", "end_ns"))
+    if host.height and asked.height:
         main = busiest_thread(host)
-        asked = found["thread"].fill_null(main).to_numpy()
-        begin, finish = found["start_ns"].to_numpy(), found["end_ns"].to_numpy()
+        least = int(asked["length_ns"].min()) // 2  # type: ignore[operator,arg-type]
+        host = host.filter(pl.col("end_ns") - pl.col("start_ns") >= least)  # what is shorter covers half of no gap
+        threads, order = host["thread"].fill_null(-1).to_numpy(), name_order(host)
+        begin, finish = asked["start_ns"].to_numpy(), asked["end_ns"].to_numpy()
         start, end = host["start_ns"].to_numpy(), host["end_ns"].to_numpy()
-        for thread in np.unique(asked):
-            mine = np.flatnonzero(threads == thread)
-            which = np.flatnonzero(asked == thread)
-            inside = nesting.nest(start[mine], end[mine]).mostly(begin[which], finish[which])
+        wanted = asked["thread"].fill_null(main).to_numpy()
+        for thread in np.unique(wanted):
+            mine, which = np.flatnonzero(threads == thread), np.flatnonzero(wanted == thread)
+            inside = nesting.nest(start[mine], end[mine], order[mine]).mostly(begin[which], finish[which])
             hit = inside >= 0
             rows[which[hit]] = mine[inside[hit]]
     if not host.height:
-        return found.with_columns(pl.lit(None, dtype=pl.String).alias(c) for c in ("host", "host_kind"))
-    taken = host[np.maximum(rows, 0).tolist()]
+        return found.with_columns(pl.lit(None).alias(c) for c in ("host", "host_kind"))
+    taken = host[np.maximum(rows, 0)]
     there = pl.Series("there", rows >= 0)
     return found.with_columns(
-        pl.when(there).then(taken["name"].cast(pl.String)).alias("host"),
-        pl.when(there).then(taken["kind"].cast(pl.String)).alias("host_kind"),
+        pl.when(there).then(taken["name"]).alias("host"),
+        pl.when(there).then(taken["kind"]).alias("host_kind"),
     )
 
 

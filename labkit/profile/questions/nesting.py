@@ -61,11 +61,19 @@ class Nest:
         return found
 
 
-def nest(start: Array, end: Array) -> Nest:
-    """Sorts intervals of one thread by how many others are open when they begin. Empty ones are left out."""
+def nest(start: Array, end: Array, tie: Array) -> Nest:
+    """Sorts intervals of one thread by how many others are open when they begin. Empty ones are left out.
+
+    tie: of intervals that are the same, the one with the smaller number is the outer one (see ``selection.name_order``).
+    """
     rows = np.flatnonzero(end > start)
     start, end = start[rows], end[rows]
-    order = np.lexsort((-end, start))
+    order = np.argsort(start, kind="stable")
+    same = start[order][1:] == start[order][:-1]
+    if bool(same.any()):  # only those that begin together need more than one key
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        among = order[tied]
+        order[tied] = among[np.lexsort((tie[rows][among], -end[among], start[among]))]
     start, end, rows = start[order], end[order], rows[order]
     depth = np.arange(start.size) - np.searchsorted(np.sort(end), start, side="right")
     by_depth = np.argsort(depth, kind="stable")

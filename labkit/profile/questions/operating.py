@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from labkit.profile.questions import nesting
-from labkit.profile.questions.selection import launched, timed
+from labkit.profile.questions.selection import launched, name_order, timed
 from labkit.profile.table import Profile
 
 SCHEMA = {
@@ -33,6 +33,7 @@ def operators(p: Profile, *kinds: str) -> pl.DataFrame:
         return pl.DataFrame(schema=SCHEMA)
     thread = rows["thread"].fill_null(-1).to_numpy()
     start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    order = name_order(rows)
     own = (end - start).astype(np.int64)
     inner = own.copy()
     count = np.zeros(rows.height, np.int64)
@@ -42,7 +43,7 @@ def operators(p: Profile, *kinds: str) -> pl.DataFrame:
     at, took = work["call_start_ns"].to_numpy(), (work["end_ns"] - work["start_ns"]).to_numpy()
     for one in np.unique(thread):
         mine = np.flatnonzero(thread == one)
-        nested = nesting.nest(start[mine], end[mine])
+        nested = nesting.nest(start[mine], end[mine], order[mine])
         parent = nested.parents(mine.size)
         held = parent >= 0
         inner -= np.bincount(mine[parent[held]], weights=own[mine[held]], minlength=rows.height).astype(np.int64)

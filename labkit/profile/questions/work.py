@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from labkit.profile.questions import nesting
-from labkit.profile.questions.selection import launched, timed
+from labkit.profile.questions.selection import launched, name_order, timed
 from labkit.profile.table import Profile, with_columns
 
 SCHEMA = {
@@ -85,16 +85,17 @@ def precision(name: str) -> str | None:
 
 def _from_shapes(p: Profile) -> pl.DataFrame:
     """An operator's operations go to the longest kernel that was launched inside it: the others prepare its data."""
-    rows = timed(p, ("operator",), ("thread", "start_ns", "end_ns", "flops")).filter(pl.col("flops") > 0)
+    rows = timed(p, ("operator",), ("name", "thread", "start_ns", "end_ns", "flops")).filter(pl.col("flops") > 0)
     calls = launched(p).filter(pl.col("call_start_ns").is_not_null())
     if rows.height == 0 or calls.height == 0:
         return pl.DataFrame(schema=SCHEMA)
     thread, asked = rows["thread"].fill_null(-1).to_numpy(), calls["call_thread"].fill_null(-1).to_numpy()
     start, end, at = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy(), calls["call_start_ns"].to_numpy()
+    order = name_order(rows)
     owner = np.full(calls.height, -1, np.int64)
     for one in np.unique(thread):
         mine, which = np.flatnonzero(thread == one), np.flatnonzero(asked == one)
-        place = nesting.nest(start[mine], end[mine]).innermost(at[which])
+        place = nesting.nest(start[mine], end[mine], order[mine]).innermost(at[which])
         owner[which[place >= 0]] = mine[place[place >= 0]]
     joined = calls.select(
         pl.col("name").cast(pl.String), (pl.col("end_ns") - pl.col("start_ns")).alias("took"), pl.Series("owner", owner)
