@@ -50,7 +50,6 @@ class Array(Generic[T]):
     ) -> None:
         self.content, self.start, self.decoder, self.careful, self.piece = content, start, decoder, careful, piece
         self.end = -1
-        self._released = 0
 
     def pieces(self) -> Iterator[tuple[list[Any], bool]]:
         """(elements, whether ``decoder`` took them). Raises LabkitError where the array does not parse."""
@@ -67,7 +66,7 @@ class Array(Generic[T]):
                 size *= 4
                 continue
             elements, used, plain = found
-            self._release(at)
+            released(self.content, at, used)
             size = self.piece
             at = used
             yield elements, plain
@@ -120,9 +119,10 @@ class Array(Generic[T]):
         comma = self.content.find(b",", cut)
         return elements, comma + 1, plain
 
-    def _release(self, upto: int) -> None:
-        """Tells the system that the pages before ``upto`` are not needed any more: a mapped file then takes no memory."""
-        upto -= upto % mmap.PAGESIZE
-        if upto > self._released and isinstance(self.content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            self.content.madvise(mmap.MADV_DONTNEED, self._released, upto - self._released)
-            self._released = upto
+
+def released(content: Content, start: int, stop: int) -> None:
+    """Tells the system that the pages from ``start`` to ``stop`` are not needed any more: a mapped file then takes no memory."""
+    if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        start, stop = start - start % mmap.PAGESIZE, stop - stop % mmap.PAGESIZE
+        if stop > start:
+            content.madvise(mmap.MADV_DONTNEED, start, stop - start)
