@@ -85,6 +85,8 @@ def kernel_of(work: Work, gpu: Gpu, precision: str) -> Kernel:
         high, wide = _tile(work)
         rows, columns, _ = work.shape or (1, 1, 1)
         groups = -(-rows // high) * -(-columns // wide)
+        if work.kind in _WAY and gpu.wavefront == 32:
+            high, wide = 64, 64  # one kernel for all sizes: the same registers every time
         accumulators = high * wide // 256 if gpu.wavefront == 64 else 0
         lds = 2 * 32 * (high + wide) * (4 if precision == "fp32" else 2)
         name = (_tensile if work.kind == "gemm" else _convolution)(work, gpu, precision)

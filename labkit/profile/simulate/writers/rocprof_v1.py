@@ -87,6 +87,15 @@ def _json(profile: Profile, folder: Path, name: str) -> list[Path]:
     for row in kernels.iter_rows(named=True):
         more = {"dev-id": str(row["device"]), "queue-id": str(row["queue"]), "stream-id": str(row["stream"])}
         events.append(event(row, 6 + row["device"], 1, **more))
+    calls = {(row["process"], row["correlation"]): row for row in apis.iter_rows(named=True)}
+    for frame, pid in ((copies, 0), (kernels, 6)):  # arrows from the call to its work
+        for row in frame.iter_rows(named=True):
+            call = calls.get((row["process"], row["correlation"]))
+            if call:
+                flow = {"cat": "DataFlow", "id": row["correlation"], "name": "dep"}
+                events.append({"ts": call["start_ns"] // 1000, "ph": "s", **flow, "pid": 2, "tid": call["thread"]})
+                where = 1 if pid == 0 else pid + row["device"]
+                events.append({"ts": row["start_ns"] // 1000, "ph": "t", **flow, "pid": where, "tid": 1})
     text = json.dumps({"traceEvents": events, "otherData": {"simulated": 1}}, separators=(",", ":"))
     return [files.write_text(folder / f"{name}.json", text)]
 

@@ -30,7 +30,6 @@ _COPY = {
     "MEMORY_COPY_DEVICE_TO_HOST": ("Memcpy DtoH (Device -> Host)", "DtoH"),
     "MEMORY_COPY_DEVICE_TO_DEVICE": ("Memcpy DtoD (Device -> Device)", "DtoD"),
 }
-_CUDA_COPY = {"Host": "Pageable"}
 
 
 def _us(column: str | pl.Expr) -> pl.Expr:
@@ -105,7 +104,7 @@ def prepare(profile: Profile, flavour: str) -> dict[str, pl.DataFrame]:
     )
     if flavour == "cuda":
         apis = apis.with_columns(pl.col("name").replace(_CUDA))
-        copies = copies.with_columns(pl.col("name").str.replace("Host", _CUDA_COPY["Host"]))
+        copies = copies.with_columns(pl.col("name").str.replace("Host", "Pageable"))
     return {"markers": markers, "operators": operators, "apis": apis, "kernels": kernels, "copies": copies}
 
 
