@@ -75,6 +75,9 @@ def close(box: Any) -> None:
     """Ends a widget with all that it holds, so that a kernel does not keep those of cells that ran again."""
     for child in getattr(box, "children", ()):
         close(child)
+    for part in (getattr(box, "layout", None), getattr(box, "style", None)):
+        if part is not None:
+            part.close()
     box.close()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -74,6 +76,146 @@ def test_an_exit_in_the_answer_does_not_end_python() -> None:
         raise SystemExit(3)
 
     assert "SystemExit" in check("output_size", leaves).message
+
+
+class Loud(Exception):
+    def __str__(self) -> str:
+        return "x" * 10_000_000
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def deep(*_: object) -> int:
+    return deep(*_) + 1
+
+
+def hungry(*_: object) -> list[int]:
+    return [0] * 10**15
+
+
+def loud(*_: object) -> int:
+    raise Loud
+
+
+def mute(*_: object) -> int:
+    raise Mute
+
+
+def long_line(*_: object) -> int:
+    import linecache
+
+    source = f"def long(): return 1 // 0, '{'x' * 100_000}'"
+    linecache.cache["<answer long>"] = (len(source), None, [source], "<answer long>")
+    space: dict[str, Any] = {}
+    exec(compile(source, "<answer long>", "exec"), space)
+    return int(space["long"]()[0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        (deep, "RecursionError"),
+        (hungry, "MemoryError"),
+        (loud, "Loud"),
+        (mute, "Mute"),
+        (long_line, "ZeroDivisionError"),
+        (lambda *_: 10**6000, "…"),
+        (lambda *_: -(10**6000), "…"),
+    ],
+    ids=["recursion", "memory", "loud", "mute", "long line", "huge", "hugely negative"],
+)
+def test_whatever_breaks_is_one_line_of_bounded_length(
+    answer: object, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(3):
+        message = check("output_size", answer).message
+        assert word in message and len(message) < 900 and "\n" not in message
+    assert capsys.readouterr().out.count("\n") == 3
+
+
+def test_values_of_any_kind_are_shown_short() -> None:
+    from labkit.learn.exercise import Exercise, Hint
+    from labkit.learn.judge import Verdict, sentence
+
+    class Odd:
+        def __format__(self, _: str) -> str:
+            raise RuntimeError
+
+        __repr__ = __str__ = lambda self: "y" * 10_000_000  # type: ignore[assignment]
+
+    one = Exercise("x", "02", print, {"k": Hint("{got}, {got!r:>10}", "{got!s} {name}")}, ("a", "b"), (), ())
+    for value in (Odd(), "z" * 10**7, list(range(10**6)), {"a": "b" * 10**6}, torch.zeros(10**6), b"q" * 10**6):
+        for tries in (1, 2, 3):
+            assert len(sentence(one, Verdict(False, "k", {"got": value}), tries)) <= 800
+    exact = Exercise("x", "02", print, {"k": Hint("{a:.2f} {b} {c[0]}", "-")}, ("a", "b"), (), ())
+    assert sentence(exact, Verdict(False, "k", {"a": 1 / 3, "b": (1, 2), "c": [7]}), 1) == "0.33 (1, 2) 7"
+
+
+def test_a_flood_of_prints_is_not_kept() -> None:
+    import tracemalloc
+
+    def floods(size: int, kernel: int, stride: int = 1, padding: int = 0) -> int:
+        for _ in range(200):
+            print("x" * 100_000)
+        return right_size(size, kernel, stride, padding)
+
+    tracemalloc.start()
+    try:
+        assert check("output_size", floods)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000, "20 MB were printed for each call"
+    finally:
+        tracemalloc.stop()
+
+
+def test_attempt_survives_an_exit() -> None:
+    import sys
+
+    stopped = attempt(lambda: sys.exit(3))
+    assert "SystemExit" in str(stopped)
+
+
+def test_a_check_that_cannot_save_says_so_once_and_works(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from labkit.learn import records
+
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "file" / "progress.jsonl"))
+    records.start_anew()
+    assert check("output_size", right_size)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "PASS output_size" and second.startswith("NOTE: your progress is not saved")
+    assert not check("output_size", short_size)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_waiting_is_no_try_in_the_record_either(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from labkit.learn import records
+
+    monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.jsonl"))
+    records.start_anew()
+    check("output_size", None)
+    assert records.entries() == {} and not (tmp_path / "progress.jsonl").exists()
+    check("output_size", short_size)
+    check("output_size", right_size)
+    assert records.entries()["output_size"].tries == 2
+    text = (tmp_path / "progress.jsonl").read_text(encoding="utf-8")
+    assert "def " not in text and "size + 2" not in text, "no source text"
+
+
+def test_only_the_lesson_at_hand_is_loaded() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\nfrom labkit.learn.exercises import find\nfind('verdict_1')\n"
+        "print([n for n in sys.modules if n.startswith('labkit.learn.exercises.') and n.count('.') == 3])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, timeout=60)
+    assert found.stdout.strip() == "['labkit.learn.exercises.troubleshooting_lab']"
 
 
 def test_an_interrupt_passes_through() -> None:

@@ -1,4 +1,8 @@
-"""A quiz as a form of widgets: radio buttons, boxes to tick, a field for a number, or menus for an order."""
+"""A quiz as a form of widgets: radio buttons, boxes to tick, a field for a number, or items to press in order.
+
+Tab and Space or Enter do everything. There is no menu: in a notebook, JupyterLab takes the letters and arrow keys that a
+menu needs for itself.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +50,8 @@ def build(quiz: Question) -> Any:
             verdict.value = panel.status(f"This could not be judged ({type(error).__name__}: {error}).")
 
     button.on_click(press)
+    if isinstance(quiz, Number):  # Enter in the field
+        controls[0].on_msg(lambda _widget, content, _buffers: press() if content.get("event") == "submit" else None)
     row, said = panel.buttons(quiz.name, session.next_hint, session.solution_text)
     question = widgets.HTML(
         f'<div style="color:inherit;max-width:66em;line-height:1.4"><strong>{html.escape(quiz.question)}</strong></div>'
@@ -72,17 +78,36 @@ def _controls(quiz: Question) -> tuple[list[Any], Callable[[], Any]]:
         field = widgets.Text(
             description=f"Answer ({quiz.unit}):" if quiz.unit else "Answer:",
             placeholder=f"for example 1.5 {quiz.unit}".strip(),
-            continuous_update=False,
             style={"description_width": "initial"},
         )
         return [field], lambda: field.value
     if isinstance(quiz, Order):
-        options = [("choose …", 0), *((item, number) for number, item in enumerate(quiz.shown, 1))]
-        menus = [
-            widgets.Dropdown(
-                options=options, value=0, description=f"{place}.", layout=wide, style={"description_width": "2em"}
-            )
-            for place in range(1, len(quiz.items) + 1)
-        ]
-        return list(menus), lambda: [menu.value for menu in menus if menu.value]
+        return _items(quiz)
     raise TypeError(f"{type(quiz).__name__} is no kind of quiz")
+
+
+def _items(quiz: Order) -> tuple[list[Any], Callable[[], Any]]:
+    """A button for each item: pressed in order they get their numbers, pressed again they lose them."""
+    import ipywidgets as widgets
+
+    from labkit.learn import panel
+
+    chosen: list[str] = []
+    buttons = {
+        item: widgets.Button(description=item, layout=widgets.Layout(width="auto", max_width=_WIDE))
+        for item in quiz.shown
+    }
+    told = widgets.HTML(panel.status("Press them in order. Pressed again, an item is taken out."))
+
+    def press(item: str) -> None:
+        chosen.remove(item) if item in chosen else chosen.append(item)
+        for other, button in buttons.items():
+            button.description = f"{chosen.index(other) + 1}. {other}" if other in chosen else other
+            button.icon = "check" if other in chosen else ""
+        told.value = panel.status(
+            f"Your order: {' → '.join(chosen)}" if chosen else "Nothing is chosen. Press them in order."
+        )
+
+    for item, button in buttons.items():
+        button.on_click(lambda _button, item=item: press(item))
+    return [*buttons.values(), told], lambda: list(chosen)
