@@ -94,7 +94,7 @@ TABLES: tuple[tuple[str, Callable[[Names], bool]], ...] = (
 # a header has one of these; the cheap question before the dear ones
 WORDS = re.compile(
     r"kernel_?name|counter_?name|start_?timestamp|begin_?ns|alloc_?flags|allocation_?size|sample_?timestamp|agent_?type"
-    r"|total_?duration|dispatch_?id|duration \(|source_?agent|gpu_?arch|gpu_soc|function\"?[,;\t|]",
+    r"|total_?duration|dispatch_?id|duration \(|source_?agent|gpu_?arch|gpu_soc|workload_?name|(?:correlation|agent|queue|thread|process|gpu)[_-]?id\b|function\"?[,;\t|]",
     re.I,
 )
 

@@ -7,6 +7,7 @@ that polars does not take as it stands (a fraction, an exponent, dots, a second 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ _LABELS = frozenset(("kernelname", "function", "direction", "countername", "doma
 _UNUSED = frozenset(
     ("kind", "kernelid", "address", "sig", "obj", "queueindex", "dispatchns", "completens", "durationns")
 )
+
+
+_NAME = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][\w \[\]().:+-]*[\w\])]")
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ def _header(line: bytes) -> list[str] | None:
         names = next(csv.reader([line.decode("utf-8")], strict=True))
     except (UnicodeDecodeError, csv.Error, StopIteration):
         return None
-    return names if all(name == name.strip() for name in names) else None
+    return names if all(_NAME.fullmatch(name) for name in names) else None
 
 
 def _first(role: str, header: list[str]) -> str | None:

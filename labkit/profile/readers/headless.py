@@ -21,13 +21,18 @@ _SCRATCH = ["kind", "operation", "agentid", "queueid", "threadid", "allocflags",
 _STATISTICS = ["name", "calls", "totaldurationns", "averagens", "percentage", "minns", "maxns", "stddev"]
 _SUMMARY = ["name", "domain", "calls", "durationnsec", "averagensec", "percentinc", "minnsec", "maxnsec", "stddev"]
 
+_COUNTERS = [
+    "correlationid", "dispatchid", "agentid", "queueid", "processid", "threadid", "gridsize", "kernelid", "kernelname", "workgroupsize",
+    "ldsblocksize", "scratchsize", "vgprcount", "accumvgprcount", "sgprcount", "countername", "countervalue", "starttimestamp", "endtimestamp",
+]  # fmt: skip
+
 
 def header(line: str) -> tuple[str, list[str], str, str] | None:
     """Table, header, delimiter and prefix that a row without a header speaks of; None for other lines."""
     if len(line) > pasted.LONGEST or not ("," in line or "|" in line or "\t" in line or ";" in line):
         return None
     named = _FIRST.search(line) is not None
-    if not named and line.count(",") < 7:
+    if not named and line.count(",") < 4:
         return None
     match = re.match(r"[^\w\"'|]+", line)
     prefix = match.group() if match else ""
@@ -37,7 +42,7 @@ def header(line: str) -> tuple[str, list[str], str, str] | None:
         fields, is_open = pasted.split(line[len(prefix) :], delimiter)
         if is_open:
             continue
-        found = _named(fields) if named else _statistics(fields)
+        found = _named(fields) if named else _statistics(fields) or _counters(fields)
         if found is not None:
             return (*found, delimiter, prefix)
     return None
@@ -85,12 +90,24 @@ def _kernels(fields: list[str]) -> tuple[str, list[str]] | None:
 
 
 def _statistics(fields: list[str]) -> tuple[str, list[str]] | None:
-    """Eight columns of which the mean is the total by the calls."""
-    if len(fields) != 8 or not (_WHOLE.fullmatch(fields[1]) and _WHOLE.fullmatch(fields[2])):
+    """Eight columns (five of rocprof v1) of which the mean is the total by the calls."""
+    if len(fields) not in (5, 8) or not (_WHOLE.fullmatch(fields[1]) and _WHOLE.fullmatch(fields[2])):
         return None
-    if not all(_REAL.fullmatch(f) for f in fields[3:]) or _REAL.fullmatch(fields[0]):
+    if not all(_REAL.fullmatch(f) for f in fields[3:]) or _REAL.fullmatch(fields[0]) or not fields[0]:
         return None
-    calls, total, mean = int(fields[1][:18]), int(fields[2][:18]), float(fields[3])
+    calls, total, mean = int(fields[1][:18]), int(fields[2][:18]), float(fields[3][:30])
+    if len(fields) == 5:
+        fits = calls > 0 and total > 1000 and int(mean) == total // calls and float(fields[4][:30]) <= 100
+        return ("statistics", _STATISTICS[:5]) if fits else None
     if calls <= 0 or total <= 0 or abs(total / calls - mean) > 1e-4 * mean + 1e-6:
         return None
     return "statistics", _STATISTICS
+
+
+def _counters(fields: list[str]) -> tuple[str, list[str]] | None:
+    """One row per dispatch and counter; the agent as text tells it from other tables."""
+    if len(fields) not in (18, 19) or not re.fullmatch(r"(?:Agent|GPU) \d+", fields[2]):
+        return None
+    header = [name for name in _COUNTERS if len(fields) == 19 or name != "accumvgprcount"]
+    whole = [f for f, name in zip(fields, header, strict=True) if name.endswith(("id", "count", "timestamp")) and name != "agentid"]
+    return ("counters", header) if all(_WHOLE.fullmatch(f) for f in whole) else None

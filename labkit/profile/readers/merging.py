@@ -44,6 +44,8 @@ def merge(parts: Sequence[Profile], processes: Sequence[int | None] | None = Non
         numbers = [p.extras[name] for p in parts if name in p.extras]
         if len(numbers) > 1:
             extras[name] = sum(numbers)
+    if sum("gpus" in p.extras for p in parts) > 1 and whole.devices:
+        extras["gpus"] = [d.gfx for d in whole.devices if d.gfx is not None]
     return replace(whole, kind=lead.kind, tool=lead.tool, statistics=statistics, extras=extras, odd=(*whole.odd, *odd))
 
 

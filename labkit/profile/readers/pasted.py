@@ -7,6 +7,7 @@ the number of its fields and its quotes; a record that was cut is handed on as f
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ _DOTS = re.compile(
     r"[\s|,;\[\](<>){}#/*]*(?:\.\s*){2,}[\s|,;\[\](<>){}#/*]*|\s*\W*(?:…|⋮|snip|omitted|truncated)\W*\s*", re.I
 )
 _RULE = re.compile(r"[\s|+:=~*`'\"-]*")
-_PREFIX = re.compile(r"[^\w\"'|]+|\s*\d+(?:\t|[:|] ?)\s*")
+_PREFIX = re.compile(r"\s*\d+(?:\t|[:|] ?)\s*|[^\w\"'|]+")
 _ELIDED = re.compile(r"\[?(?:\.{2,}|…)\]?")
 _HEADERISH = re.compile(r"[\w\[\]\- \"./()%|,;\t]*")
 _NUMBER = re.compile(r"\s*\"?[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)\"?\s*", re.I)
@@ -53,7 +54,7 @@ def clean(line: str) -> str:
         line = _CONTROL.sub("", line)
     if not line.isascii():
         line = line.translate(_SIGNS)
-    return line.rstrip("\r\n\t ").rstrip("\\")
+    return line.rstrip("\r\n\\")
 
 
 def split(line: str, delimiter: str) -> tuple[list[str], bool]:
@@ -118,8 +119,23 @@ def _is_hard_wrapped(lines: list[str]) -> bool:
     if not lengths:
         return False
     widest = max(lengths)
+    if lengths[widest] < 2:
+        return False
     near = sum(count for length, count in lengths.items() if widest - 15 <= length < widest)
-    return lengths[widest] >= 2 and lengths[widest] > near
+    return lengths[widest] > near or any(len(line) == widest and columns.WORDS.search(line) for line in lines)
+
+
+
+def _is_double_spaced(lines: list[str]) -> bool:
+    """Whether a blank line follows nearly every line."""
+    full = [i for i, line in enumerate(lines[:-1]) if line.strip()]
+    return len(full) >= 3 and sum(not lines[i + 1].strip() for i in full) > 0.8 * len(full)
+
+
+def _has_blanks_behind(lines: list[str]) -> bool:
+    """Whether nearly every line ends with blanks that mean nothing."""
+    full = [line for line in lines if line.strip()]
+    return len(full) >= 2 and sum(line.endswith((" ", "\t")) for line in full) > 0.8 * len(full)
 
 
 class _Walk:
@@ -132,6 +148,7 @@ class _Walk:
         self.heading: str | None = None  # a header of which more lines may follow
         self.hard = False
         self.widest = 0
+        self.before = self.now = 0  # the width of the line before, and of this one, as they stood there
 
     def walk(self, lines: Iterable[str]) -> Iterator[Raw]:
         window: list[str] = []
@@ -140,14 +157,24 @@ class _Walk:
             window.append(clean(line))
             if len(window) >= 400:
                 break
+        if _has_blanks_behind(window):
+            window = [line.rstrip() for line in window]
+            source = map(str.rstrip, source)
         self.hard = _is_hard_wrapped([line for line in window if line.strip()])
         self.widest = max((len(line) for line in window), default=0)
-        for line in window:
+        spaced = _is_double_spaced(window)
+        for line in itertools.chain(window, map(clean, source)):
+            if spaced and not line.strip():
+                continue
+            self.now = len(line)
             yield from self._take(line)
-        last = ""
-        for last in source:
-            yield from self._take(clean(last))
+            self.before = self.now
         yield from self._close(at_end=True)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a terminal's width broke the line before, so that this one continues it."""
+        return self.hard and self.before == self.widest
 
     def _take(self, line: str) -> Iterator[Raw]:
         if self.heading is not None:
@@ -182,33 +209,34 @@ class _Walk:
         if found is None or len(head) > LONGEST:
             return None
         delimiter, names, prefix = found
-        line = _without(prefix, line).strip()
-        if not line:
-            return head if delimiter != "|" and head.rstrip().endswith(delimiter) else None
-        if (
-            not _HEADERISH.fullmatch(line)
-            or _RULE.fullmatch(line)
-            or any(_NUMBER.fullmatch(f) for f in split(line, delimiter)[0])
-        ):
+        line = _without(prefix, line).strip("\t" if self.hard else " \t")
+        if not line.strip():
+            wanting = head.count('"') % 2 == 1 or (delimiter != "|" and head.rstrip().endswith(delimiter))
+            return head if wanting else None
+        parts = split(line, delimiter)[0]
+        if not _HEADERISH.fullmatch(line) or _RULE.fullmatch(line):
             return None
+        if any(_NUMBER.fullmatch(part) for part in (parts[1:] if self.goes_on else parts)):
+            return None
+        if self.goes_on:
+            return head + line
         both, _ = split(head[len(prefix) :] + line, delimiter)
-        table = columns.table_of([columns.plain(n) for n in names])
         own = header_of(line)
+        table = columns.table_of([columns.plain(n) for n in names])
         if own and columns.table_of([columns.plain(n) for n in own[1]]) is not None and table is not None:
             return None
-        if head.count('"') % 2 or head.rstrip().endswith(delimiter) and delimiter != "|" or line.startswith(delimiter):
-            return head + line
+        if (
+            head.count('"') % 2
+            or (head.rstrip().endswith(delimiter) and delimiter != "|")
+            or line.startswith(delimiter)
+        ):
+            return head.rstrip() + line
         before = sum(columns.plain(n) in columns.KNOWN for n in names)
         after = sum(columns.plain(n) in columns.KNOWN for n in both)
         joint = columns.plain(both[len(names) - 1]) if len(both) >= len(names) else ""
         if joint in columns.KNOWN and columns.plain(names[-1]) != joint and after >= before:
             return head + line
-        if self.hard and len(self._last_line(head)) and after > before:
-            return head + line
         return None
-
-    def _last_line(self, text: str) -> str:
-        return text[-self.widest :] if self.widest else text
 
     def _begin(self) -> Iterator[Raw]:
         head, self.heading = self.heading or "", None
@@ -244,9 +272,21 @@ class _Walk:
             self._flush()
             return
         fields, is_open = split(line, raw.delimiter)
+        if self.goes_on and self.pending is not None:
+            both = self.pending + line
+            joined, _ = split(both, raw.delimiter)
+            if len(joined) <= wanted and len(both) <= LONGEST:
+                self.pending = both
+                if self.now < self.widest:  # a line that the width did not break is a record's last
+                    self._flush()
+                return
+            self._flush()
         if len(fields) == wanted and not is_open:
             self._flush()
-            self._add(fields, line)
+            if (self.hard and self.now == self.widest) or (not fields[-1] and raw.delimiter != "|"):
+                self.pending = line  # its last field may follow in the next line
+            else:
+                self._add(fields, line)
             return
         if len(fields) == wanted + 1 and not fields[-1] and not is_open:  # a delimiter at the end
             self._flush()
@@ -254,6 +294,12 @@ class _Walk:
             return
         if self.pending is None:
             if raw.delimiter not in line:
+                if line.lstrip().startswith('"') and (is_open or (self.hard and self.now == self.widest)):
+                    self.pending = line  # a long name alone in its line
+                elif raw.rows and self.before == self.widest and line.strip().isdigit():
+                    last = raw.rows[-1][-1]
+                    if last is not None and last.isdigit():  # one record alone was too wide for the page
+                        raw.rows[-1][-1] = last + line.strip()
                 return
             if len(fields) > wanted and not is_open:
                 self._add(self._surplus(fields), line)
@@ -311,6 +357,9 @@ class _Walk:
         text, self.pending = self.pending, None
         fields, is_open = split(text, self.raw.delimiter)
         wanted = len(self.raw.header)
+        if len(fields) == wanted and not is_open:
+            self._add(fields, text)
+            return
         places = [i for i, part in enumerate(fields) if _ELIDED.fullmatch(part.strip())]
         row: list[str | None]
         if places and len(fields) - 1 <= wanted:  # parts left out: the rest counts from the end
