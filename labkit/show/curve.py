@@ -110,10 +110,11 @@ class LiveCurve:
             self._update(now)
 
     def mark(self, *, accuracy: float, name: str = "test accuracy") -> None:
-        """Notes an accuracy (0 to 1) at this point of the training."""
+        """Notes an accuracy (0 to 1) at this point of the training; it is drawn when the next drawing is due."""
         self.marks.append((self.steps, float(accuracy), name))
-        if self._live:
-            self._update(self._clock())
+        now = self._clock()
+        if now >= self._next:
+            self._update(now)
 
     def finish(self) -> Picture:
         """Fetches what is left and shows the still picture and the line of text. Safe to call more than once."""
@@ -180,7 +181,11 @@ class LiveCurve:
             import torch
 
             self._device = self._pending[-1].device
-            self.losses += torch.stack([value.reshape(()) for value in self._pending]).float().tolist()
+            if all(value.device.type == "cpu" for value in self._pending):
+                self.losses += [float(value.item()) for value in self._pending]
+            else:
+                waiting = [value if value.ndim == 0 else value.reshape(()) for value in self._pending]
+                self.losses += torch.stack(waiting).float().tolist()
         else:
             self.losses += [float(value) for value in self._pending]
         self._pending.clear()

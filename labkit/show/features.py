@@ -102,7 +102,7 @@ class FeatureMaps:
                 options=[(f"{name} {list(out.shape)}", name) for name, out in self.outputs.items()],
                 value=self._first(),
                 style={"description_width": "initial"},
-                layout=widgets.Layout(width="380px", max_width="100%"),
+                layout=widgets.Layout(width="380px", max_width="calc(100% - 4px)"),
             )
             status = widgets.HTML(told(""))
             place = widgets.VBox([self.view().widget])

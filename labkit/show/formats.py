@@ -101,13 +101,13 @@ class NumberFormats:
                 continuous_update=True,
                 placeholder="0.1, 1e-5, 1/3, inf, nan",
                 style=wide,
-                layout=widgets.Layout(width="300px", max_width="100%"),
+                layout=widgets.Layout(width="300px", max_width="calc(100% - 4px)"),
             )
             menu = widgets.Dropdown(
                 options=[("choose …", ""), *EXAMPLES],
                 description="Telling numbers",
                 style=wide,
-                layout=widgets.Layout(width="380px", max_width="100%"),
+                layout=widgets.Layout(width="380px", max_width="calc(100% - 4px)"),
             )
             status, panel = widgets.HTML(told("")), widgets.HTML(self.show(self.value))
 

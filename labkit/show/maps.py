@@ -185,7 +185,7 @@ class TensorView:
             import ipywidgets as widgets
 
             samples, channels = self.maps.shape[:2]
-            room = widgets.Layout(width="320px", max_width="100%")
+            room = widgets.Layout(width="320px", max_width="calc(100% - 4px)")
             wide = {"description_width": "initial"}
             sample = widgets.IntSlider(max=samples - 1, description="Sample", style=wide, layout=room)
             channel = widgets.IntSlider(max=channels - 1, description="Channel", style=wide, layout=room)

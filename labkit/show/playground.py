@@ -100,22 +100,25 @@ class Playground:
             return (
                 f'<div style="{FRAME}"><b>{html.escape(self._title)}</b><br>No run yet: choose and press Train.</div>'
             )
-        cell = f"text-align:right;padding:1px 8px 1px 0;background:transparent;color:{style.INK};white-space:nowrap"
-        head = "".join(f'<th scope="col" style="{cell}">{name}</th>' for name in _HEAD)
-        body = "".join(
-            '<tr style="background:transparent">'
-            + "".join(
-                f'<td style="{cell.replace("right", "left") if k in (0, len(row) - 1) else cell}">{html.escape(value)}</td>'
-                for k, value in enumerate(row)
+        plain = f"padding:1px 8px 1px 0;background:transparent;color:{style.INK};vertical-align:top;text-align:"
+        looks = [f"{plain}right;white-space:nowrap"] * (len(_HEAD) - 1) + [
+            f"{plain}left;white-space:normal;min-width:13em"
+        ]
+
+        def row(tag: str, cells: tuple[str, ...]) -> str:
+            made = (
+                f'<{tag} style="{look}">{html.escape(cell)}</{tag[:2]}>'
+                for look, cell in zip(looks, cells, strict=True)
             )
-            + "</tr>"
-            for row in self._rows(last=_DRAWN)
-        )
+            return f'<tr style="background:transparent">{"".join(made)}</tr>'
+
+        head = row('th scope="col"', _HEAD)
+        body = "".join(row("td", cells) for cells in self._rows(last=_DRAWN))
         return (
             f'<div style="{FRAME}"><b>{html.escape(self._title)}</b>'
             f'<div style="display:flex;flex-wrap:wrap;gap:10px;align-items:flex-start">{self._svg()}{self._map()}</div>'
-            f'<div style="overflow-x:auto"><table style="border-collapse:collapse;font-size:12px;margin:4px 0 0">'
-            f'<thead><tr style="background:transparent">{head}</tr></thead><tbody>{body}</tbody></table></div></div>'
+            f'<div style="overflow-x:auto;width:0;min-width:100%"><table style="border-collapse:collapse;font-size:12px;margin:4px 0 0">'
+            f"<thead>{head}</thead><tbody>{body}</tbody></table></div></div>"
         )
 
     def __str__(self) -> str:
@@ -247,7 +250,7 @@ class Playground:
         import ipywidgets as widgets
 
         wide = {"description_width": "96px"}
-        room = {"style": wide, "layout": widgets.Layout(width="340px", max_width="100%")}
+        room = {"style": wide, "layout": widgets.Layout(width="340px", max_width="calc(100% - 4px)")}
         start = self.settings
         lr = widgets.SelectionSlider(
             description="Learning rate",

@@ -12,6 +12,7 @@ from labkit.show.controls import FRAME, bundle, guarded, told
 from labkit.show.picture import Picture
 
 _FAR = 3.0  # from this ratio on, a logarithmic axis shows both better
+_NOTCHES = 100  # of the slider
 _CLOSE = 1.1  # up to this ratio a guess counts as close
 
 
@@ -95,7 +96,7 @@ class Prediction:
                 description=f"Your guess ({self.unit})",
                 continuous_update=True,
                 style=wide,
-                layout=widgets.Layout(width="260px", max_width="100%"),
+                layout=widgets.Layout(width="260px", max_width="calc(100% - 4px)"),
             )
             noted = widgets.HTML(told(self._noted()))
 
@@ -111,7 +112,9 @@ class Prediction:
                 say(told(self._noted()))
 
             def slid(change: dict[str, Any]) -> None:
-                if change["new"] != self._on_slider(self._value):  # not the echo of a number that was typed
+                if self._notch(change["new"]) != self._notch(
+                    self._on_slider(self._value)
+                ):  # not an echo of what was typed
                     field.value = float(f"{change['new']:.3g}")
 
             field.observe(guarded(typed, say), names="value")
@@ -130,14 +133,22 @@ class Prediction:
             "description": "or slide",
             "readout": False,
             "style": wide,
-            "layout": widgets.Layout(width="280px", max_width="100%"),
+            "layout": widgets.Layout(width="280px", max_width="calc(100% - 4px)"),
         }
         if self._log:
             ends = {"min": math.log10(self.low), "max": math.log10(self.high)}
-            step = (ends["max"] - ends["min"]) / 100
+            step = (ends["max"] - ends["min"]) / _NOTCHES
             return widgets.FloatLogSlider(value=self._on_slider(self._value), base=10, step=step, **ends, **shared)
-        step = (self.high - self.low) / 100
+        step = (self.high - self.low) / _NOTCHES
         return widgets.FloatSlider(value=self._on_slider(self._value), min=self.low, max=self.high, step=step, **shared)
+
+    def _notch(self, guess: float) -> int:
+        """The slider's notch nearest to a number: the front end moves the knob onto a notch by itself, and says so."""
+        if self.low is None or self.high is None:
+            return 0
+        if self._log:
+            return round(_NOTCHES * math.log(guess / self.low) / math.log(self.high / self.low))
+        return round(_NOTCHES * (guess - self.low) / (self.high - self.low))
 
     @property
     def _log(self) -> bool:

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 import labkit
@@ -63,6 +65,9 @@ def test_typing_and_sliding_are_the_guess():
     assert guess.value == 5000 and slider.value == pytest.approx(100) and field.value == 5000
     slider.value = 10
     assert guess.value == field.value == 10
+    guess.value = 3
+    slider.value = 10 ** (0.02 * round(math.log10(3) / 0.02))  # the front end puts the knob onto a notch
+    assert guess.value == 3 and not guess.changed
     guess.value = 7
     assert field.value == 7 and slider.value == pytest.approx(7)
     for rapid in range(1, 100):
