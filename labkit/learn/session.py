@@ -142,7 +142,7 @@ def _sentence(one: Exercise | Question, verdict: Verdict, tries: int) -> str:
 def _reach(one: Exercise | Question, verdict: Verdict) -> tuple[Result, str]:
     """Counts the try, keeps the verdict, remembers the progress; the result and a sentence about the file or ''."""
     name = one.name
-    if _last.get(name) != verdict:
+    if not _same(_last.get(name), verdict):
         _told.discard(name)
     _last[name] = verdict
     if verdict.passed:
@@ -157,6 +157,14 @@ def _reach(one: Exercise | Question, verdict: Verdict) -> tuple[Result, str]:
         kind = "exercise" if isinstance(one, Exercise) else "quiz"
         note = records.note(name, one.lesson, kind, verdict.passed)
     return Result(name, verdict.passed, verdict.key, message), note
+
+
+def _same(one: Verdict | None, other: Verdict) -> bool:
+    """Whether two verdicts say the same; values that cannot be compared, such as tensors, count as different."""
+    try:
+        return bool(one == other)
+    except Exception:
+        return False
 
 
 def _offer(result: Result) -> None:

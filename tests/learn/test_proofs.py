@@ -175,9 +175,39 @@ def test_a_stub_that_already_passes_or_does_not_run_is_seen(sound_solution: None
     assert proofs.stub_fails(SOUND, "1 / 0")
 
 
-@pytest.mark.parametrize("name", ["channel_stats", "augment", "evaluate"])
-def test_the_real_proofs_fail_when_a_real_check_is_broken(name: str) -> None:
+def _turns_everything_down(*answer: object, **extra: object) -> None:
+    raise Wrong("no_such_mistake")
+
+
+@pytest.mark.parametrize("name", ["channel_stats", "augment", "evaluate", "verdict_3"])
+def test_the_real_proofs_fail_when_a_real_check_is_broken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the four proofs, on exercises of the course, with the one fault that it is there to find."""
     exercise = everything()[name]
     lenient = replace(exercise, probe=lambda *answer, **extra: None)
-    assert proofs.stub_fails(lenient, stub_of(exercise))
-    assert len(proofs.mistakes_are_recognised(lenient)) == len(exercise.mistakes)
+    assert proofs.stub_fails(lenient, f"{name} = 1"), "1: a stub that passes"
+    assert len(proofs.mistakes_are_recognised(lenient)) == len(exercise.mistakes), "3: mistakes that pass"
+
+    hints = {**exercise.hints, "no_such_mistake": Hint("no.", "still no.")}
+    harsh = replace(exercise, probe=_turns_everything_down, hints=hints)
+    assert proofs.solution_passes(harsh), "2: a solution that is turned down"
+    assert len(proofs.variants_pass(harsh)) == len(exercise.variants), "4: right answers that are turned down"
+    assert len(proofs.mistakes_are_recognised(harsh)) == len(exercise.mistakes), "3: all with the same hint"
+
+    first = exercise.mistakes[0]
+    other = next(mistake.hint for mistake in exercise.mistakes if mistake.hint != first.hint)
+    mixed = replace(exercise, mistakes=(replace(first, hint=other), *exercise.mistakes[1:]))
+    assert len(proofs.mistakes_are_recognised(mixed)) == 1, "3: a wrong hint key"
+
+    wrong_variant = replace(exercise, variants=(*exercise.variants, first.code))
+    assert len(proofs.variants_pass(wrong_variant)) == 1, "4: a variant that is not right"
+
+    original = proofs.namespace_of
+    monkeypatch.setattr(proofs, "namespace_of", lambda one, source=None: original(one, source or first.code))
+    assert proofs.solution_passes(exercise), "2: a solution that does not solve"
+
+
+@every_exercise
+def test_at_least_three_wrong_answers_are_known(exercise: Exercise) -> None:
+    assert len(exercise.mistakes) >= 3
+    assert len({mistake.code for mistake in exercise.mistakes}) == len(exercise.mistakes)
+    assert len({mistake.hint for mistake in exercise.mistakes}) >= 2, "one hint for all is no hint"

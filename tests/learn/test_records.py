@@ -155,6 +155,10 @@ def test_the_file_lies_where_the_system_keeps_data(environment: dict[str, str], 
     assert place.default_path(environment, system, Path("home")) == Path(expected)
 
 
+def test_a_home_folder_that_does_not_exist_is_no_error() -> None:
+    assert place.chosen({"LABKIT_PROGRESS": "~nobody_of_this_name/progress.jsonl"}).path is None
+
+
 def test_the_variable_names_a_file_or_turns_it_off() -> None:
     assert place.chosen({"LABKIT_PROGRESS": "mine.jsonl"}).path == Path("mine.jsonl")
     for word in ("off", "OFF", "0", "no", "none", " off "):

@@ -154,6 +154,18 @@ def test_values_of_any_kind_are_shown_short() -> None:
     assert sentence(exact, Verdict(False, "k", {"a": 1 / 3, "b": (1, 2), "c": [7]}), 1) == "0.33 (1, 2) 7"
 
 
+def test_verdicts_about_tensors_are_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    from labkit.learn import exercises
+    from labkit.learn.exercise import Exercise, Hint, Wrong
+
+    def probe(answer: object) -> None:
+        raise Wrong("k", got=torch.ones(3))
+
+    one = Exercise("tensors", "02", probe, {"k": Hint("{got}", "still {got}")}, ("a", "b"), (), ())
+    monkeypatch.setitem(exercises._all(), "tensors", one)
+    assert [check("tensors", 1).key for _ in range(3)] == ["k"] * 3
+
+
 def test_a_flood_of_prints_is_not_kept() -> None:
     import tracemalloc
 

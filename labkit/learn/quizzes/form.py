@@ -53,8 +53,9 @@ def build(quiz: Question) -> Any:
     if isinstance(quiz, Number):  # Enter in the field
         controls[0].on_msg(lambda _widget, content, _buffers: press() if content.get("event") == "submit" else None)
     row, said = panel.buttons(quiz.name, session.next_hint, session.solution_text)
+    how = " Tick all that are right." if isinstance(quiz, AllOf) else ""
     question = widgets.HTML(
-        f'<div style="color:inherit;max-width:66em;line-height:1.4"><strong>{html.escape(quiz.question)}</strong></div>'
+        f'<div style="color:inherit;max-width:66em;line-height:1.4"><strong>{html.escape(quiz.question)}</strong>{how}</div>'
     )
     return widgets.VBox([question, *controls, widgets.HBox([button, *row.children]), verdict, said])
 

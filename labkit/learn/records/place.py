@@ -41,12 +41,10 @@ def chosen(environment: Mapping[str, str] | None = None) -> Place:
     named = environment.get(VARIABLE, "").strip()
     if named.lower() in (OFF, "0", "no", "none", "false"):
         return Place(None, f"{VARIABLE} is off")
-    if named:
-        return Place(Path(named).expanduser())
     try:
-        return Place(default_path(environment))
-    except RuntimeError:  # no home folder
-        return Place(None, "this user has no home folder")
+        return Place(Path(named).expanduser() if named else default_path(environment))
+    except RuntimeError:  # no home folder to begin from
+        return Place(None, "there is no home folder to keep it in")
 
 
 def writable(environment: Mapping[str, str] | None = None, *, headless: bool = False) -> Place:
