@@ -98,7 +98,12 @@ def launched(p: Profile) -> pl.DataFrame:
     start = found["start_ns"]
     if found["device"].n_unique() <= 1 and bool((start[1:] > start[:-1]).all()):  # as most files have them
         return found
-    return found.sort(["device", "start_ns", "end_ns", "call_start_ns"], nulls_last=True)
+    found = found.sort(["device", "start_ns", "end_ns"], nulls_last=True)
+    start, end = found["start_ns"], found["end_ns"]
+    if bool(((start[1:] == start[:-1]) & (end[1:] == end[:-1])).any()):  # then the order needs more keys
+        keys = ["device", "start_ns", "end_ns", "call_start_ns", "call_end_ns", "call_thread", "name"]
+        found = found.sort(keys, nulls_last=True)
+    return found
 
 
 def name_order(frame: pl.DataFrame) -> Any:

@@ -1,7 +1,7 @@
 """Floating-point operations and bytes of kernels: from hardware counters, or from the shapes that torch.profiler
 recorded.
 
-Counters: 64 lanes for each vector instruction, a fused multiply-add twice; 512 operations for each count of
+Counters: a wavefront's lanes (64, or 32) for each vector instruction, a fused multiply-add twice; 512 operations for each count of
 MFMA_MOPS; bytes between L2 and memory from the 32-, 64- and 128-byte requests. Source: ROCm documentation of
 rocprofiler-compute ('FLOP counting conventions', 'Roofline'), its analysis configuration 0400_roofline.yaml, and
 rocprofv3's derived FETCH_SIZE and WRITE_SIZE (KiB).
@@ -14,6 +14,7 @@ import re
 import numpy as np
 import polars as pl
 
+from labkit.catalog.gfx import target
 from labkit.profile.questions import nesting
 from labkit.profile.questions.selection import launched, name_order, timed
 from labkit.profile.table import Profile, with_columns
@@ -136,7 +137,13 @@ def _from_counters(p: Profile) -> pl.DataFrame:
         "dispatch", "name", nulls_last=True
     )
     gfx = next((d.gfx for d in p.devices if d.gfx), None)
-    flops, kinds = _operations(table)
+    row = target(gfx)
+    lanes = (
+        next((d.wavefront_size for d in p.devices if d.wavefront_size), None)
+        or (row.wavefront_size if row else None)
+        or 64
+    )
+    flops, kinds = _operations(table, lanes)
     moved = _bytes(table, gfx)
     if flops is None and moved is None:
         return pl.DataFrame(schema=SCHEMA)
@@ -167,13 +174,13 @@ def _from_counters(p: Profile) -> pl.DataFrame:
     )
 
 
-def _operations(table: pl.DataFrame) -> tuple[pl.Series | None, list[str | None]]:
+def _operations(table: pl.DataFrame, lanes: int) -> tuple[pl.Series | None, list[str | None]]:
     parts: dict[str, pl.Series] = {}
     for name in table.columns:
         vector = re.fullmatch(r"SQ_INSTS_VALU_(ADD|MUL|FMA|TRANS)_(F16|F32|F64)", name)
         matrix = re.fullmatch(r"SQ_INSTS_VALU_MFMA_MOPS_(F16|BF16|F32|F64|F8)", name)
         if vector:
-            kind, each = _TYPES[vector.group(2)], 64 * (2 if vector.group(1) == "FMA" else 1)
+            kind, each = _TYPES[vector.group(2)], lanes * (2 if vector.group(1) == "FMA" else 1)
         elif matrix:
             kind, each = _TYPES[matrix.group(1)] + ("-matrix" if matrix.group(1) == "F32" else ""), 512
             kind = kind if matrix.group(1) != "F64" else "fp64-matrix"
