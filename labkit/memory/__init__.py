@@ -12,11 +12,13 @@ from labkit.memory.estimate import dry_run, estimate, kept_by_layers
 from labkit.memory.fitting import Fit, largest_batch
 from labkit.memory.message import OutOfMemory, read_message
 from labkit.memory.parts import Parts, counted, size
+from labkit.memory.reports import REPORTS
 from labkit.memory.saved import SavedTensors, saved_tensors
 from labkit.memory.segments import Block, Segment, segments
 from labkit.memory.usage import Usage, measure
 
 __all__ = [
+    "REPORTS",
     "Block",
     "CachingAllocator",
     "Fit",

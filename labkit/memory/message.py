@@ -54,8 +54,7 @@ class OutOfMemory:
     @property
     def cause(self) -> Cause:
         """limit: the process restricted itself. not-capacity: twice the request was free. fragmentation: reserved and
-        unused is as large as the request. others: what this process does not hold is more than what it holds, and more than
-        a tenth of the device. too-much: none of these."""
+        unused is as large as the request. others: more than half of the device is held elsewhere. too-much: none of these."""
         if self.requested is None:
             return "unknown"
         if self.allowed is not None:
@@ -65,7 +64,7 @@ class OutOfMemory:
         if self.unallocated is not None and self.unallocated >= self.requested:
             return "fragmentation"
         other = self.elsewhere
-        if other is not None and self.capacity and other > max(self.reserved or 0, self.capacity // 10):
+        if other is not None and self.capacity and 2 * other > self.capacity:
             return "others"
         return "unknown" if self.free is None and self.unallocated is None else "too-much"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -127,11 +128,12 @@ def _short(block: Block) -> str:
     return {"used": f"[{amount}]", "free": f"({amount})", "unmapped": f"<{amount}>"}[block.state]
 
 
-def memory_timeline(usages: Mapping[str, Usage], *, title: str = "", marks: Sequence[str] = ()) -> Picture:
+def memory_timeline(usages: Mapping[str, Usage], *, title: str = "") -> Picture:
     """Memory over time of one call each, in MiB beyond what was there before; the peak of each is marked.
 
-    usages: {name: what ``labkit.memory.measure`` gave}, with a timeline each. Each curve's time runs from 0 to 1, so that
-    shapes can be compared; this picture is about memory. ``values`` is {name: peak in bytes}.
+    usages: {name: what ``labkit.memory.measure`` gave}, with a timeline each. Across runs the order of allocations and
+    releases, from the first to the last, not the time: that is the same in every run. What changes less than 1 % of the
+    peak has no place there. The marks of the first usage are named above. ``values`` is {name: peak in bytes}.
     """
     known = {name: usage for name, usage in usages.items() if usage.timeline}
     if not known:
@@ -141,9 +143,9 @@ def memory_timeline(usages: Mapping[str, Usage], *, title: str = "", marks: Sequ
         figure = new_figure(7.2, 3.3)
         axes = figure.add_subplot()
         for k, (name, usage) in enumerate(known.items()):
-            length = usage.timeline[-1][0] or 1.0
-            across = [0.0, *(t / length for t, _ in usage.timeline)]
-            up = [0.0, *(amount / MIB for _, amount in usage.timeline)]
+            kept = _visible(usage)
+            across = [k / len(kept) for k in range(len(kept) + 1)]
+            up = [0.0, *(usage.timeline[k][1] / MIB for k in kept)]
             colour = style.PALETTE[k % len(style.PALETTE)]
             axes.plot(
                 across,
@@ -164,18 +166,47 @@ def memory_timeline(usages: Mapping[str, Usage], *, title: str = "", marks: Sequ
                 fontsize=9,
                 color=style.INK,
             )
-        axes.set_xlabel("share of the step that has passed")
+        _phases(axes, next(iter(known.values())))
+        axes.set_xlabel("allocations and releases, from the first to the last")
+        axes.set_xticks([])
         axes.set_ylabel("MiB")
         axes.set_xlim(0, 1)
-        axes.margins(y=0.14)
+        axes.margins(y=0.2)
+        axes.set_ylim(bottom=min(0.0, *(amount / MIB for usage in known.values() for _, amount in usage.timeline)))
         if len(known) > 1:
             axes.legend(loc="best")
         axes.set_title(head)
     told = "; ".join(
-        f"{name}: peak {size(usage.peak_bytes)}, left {size(usage.left_bytes)}" for name, usage in known.items()
+        f"{name}: peak {size(usage.peak_bytes)}"
+        + (f" during {usage.peak_within}" if usage.peak_within else "")
+        + f", left {size(usage.left_bytes)}"
+        for name, usage in known.items()
     )
     values = {name: usage.peak_bytes for name, usage in known.items()}
     return Picture(figure, f"{head}\n" + told.replace("; ", "\n"), f"{head}. {told}", values, axes)
+
+
+def _phases(axes: Any, usage: Usage) -> None:
+    """Names the marked parts at the upper edge, with a line where each begins."""
+    kept = _visible(usage)
+    for name, first, last in usage.marks:
+        start, end = (bisect_left(kept, place) / len(kept) for place in (first, last + 1))
+        if end - start < 0.08:  # its memory is too small to be seen
+            continue
+        axes.axvline(start, color=style.BLACK, linestyle=(0, (2, 3)), linewidth=1.0)
+        axes.text(
+            (start + end) / 2, 0.99, name, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=9
+        )
+
+
+def _visible(usage: Usage) -> list[int]:
+    """The events of a timeline that can be seen: those after which the amount differs by 1 % of the peak, and the last."""
+    least, drawn, kept = 0.01 * usage.peak_bytes, 0, []
+    for k, (_, amount) in enumerate(usage.timeline):
+        if abs(amount - drawn) >= least or (amount == usage.peak_bytes and amount > drawn):
+            kept.append(k)
+            drawn = amount
+    return kept if kept and kept[-1] == len(usage.timeline) - 1 else [*kept, len(usage.timeline) - 1]
 
 
 def tradeoff(

@@ -5,37 +5,17 @@ from __future__ import annotations
 import pytest
 
 from labkit.errors import LabkitError
-from labkit.memory import read_message
+from labkit.memory import REPORTS, read_message
 
+CAUSES = {
+    "ROCm/TheRock#1054": "too-much",
+    "pytorch/pytorch#138002": "fragmentation",
+    "ROCm/TheRock#2396": "others",
+    "pytorch/pytorch#175431": "not-capacity",
+    "ROCm/TheRock#2118": "limit",
+}
 MESSAGES = {  # where it was posted -> (message, cause)
-    "ROCm/TheRock 1054": (
-        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 16.00 GiB. GPU 0 has a total capacity of 15.24 GiB of "
-        "which 15.09 GiB is free. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch "
-        "but unallocated. If reserved but unallocated memory is large try setting PYTORCH_HIP_ALLOC_CONF=",
-        "too-much",
-    ),
-    "pytorch/pytorch 138002": (
-        "HIP out of memory. Tried to allocate 6.64 GiB. GPU 0 has a total capacity of 19.92 GiB of which 6.22 GiB is free. Of "
-        "the allocated memory 5.34 GiB is allocated by PyTorch, and 7.10 GiB is reserved by PyTorch but unallocated.",
-        "fragmentation",
-    ),
-    "pytorch/pytorch 175431": (
-        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 MiB. GPU 7 has a total capacity of 287.98 GiB of "
-        "which 203.49 GiB is free. Of the allocated memory 68.63 GiB is allocated by PyTorch, and 14.93 GiB is reserved by "
-        "PyTorch but unallocated.",
-        "not-capacity",
-    ),
-    "ROCm/TheRock 2118": (
-        "HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. "
-        "1.05 GiB allowed; Of the allocated memory 1017.01 MiB is allocated by PyTorch, with 17.00 MiB allocated in private "
-        "pools (e.g., HIP Graphs), and 54.99 MiB is reserved by PyTorch but unallocated.",
-        "limit",
-    ),
-    "ROCm/TheRock 2396": (
-        "HIP out of memory. Tried to allocate 76.00 MiB. GPU 0 has a total capacity of 287.98 GiB of which 0 bytes is free. Of "
-        "the allocated memory 8.51 GiB is allocated by PyTorch, and 1.99 MiB is reserved by PyTorch but unallocated.",
-        "others",
-    ),
+    **{source: (REPORTS[source], cause) for source, cause in CAUSES.items()},
     "the wording before torch 2.1": (
         "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 256.00 MiB (GPU 0; 8.00 GiB total capacity; 7.31 GiB "
         "already allocated; 90.00 MiB free; 7.36 GiB reserved in total by PyTorch)",
@@ -51,8 +31,12 @@ def test_the_cause_is_named(text: str, cause: str) -> None:
     assert found.cause == cause and found.advice in str(found)
 
 
+def test_every_report_is_looked_at() -> None:
+    assert set(REPORTS) == set(CAUSES)
+
+
 def test_every_number_is_read() -> None:
-    found = read_message(MESSAGES["pytorch/pytorch 138002"][0])
+    found = read_message(REPORTS["pytorch/pytorch#138002"])
     gib = 2**30
     assert (found.platform, found.gpu) == ("HIP", 0)
     assert found.requested == round(6.64 * gib) and found.unallocated == round(7.10 * gib)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from labkit.errors import LabkitError
@@ -56,6 +58,14 @@ def test_the_timeline_marks_the_peak() -> None:
     assert picture.values == {"plain": 5 * MIB, "other": 2 * MIB}
     assert {t.get_text() for t in picture.axes.texts} >= {"5.00 MiB", "2.00 MiB"}
     assert "plain: peak 5.00 MiB, left 0 B" in picture.text
+    marked = replace(usage(MIB, 5 * MIB, 0), marks=(("forward", 0, 1), ("backward", 2, 2)))
+    picture = memory_timeline({"a step": marked})
+    assert "peak 5.00 MiB during forward" in picture.alt
+    assert {t.get_text() for t in picture.axes.texts} >= {"forward", "backward"}
+    tiny = memory_timeline(
+        {"a step": replace(usage(5 * MIB, *[5 * MIB + k for k in range(50)], 0), marks=(("x", 2, 40),))}
+    )
+    assert len(tiny.axes.lines[0].get_xdata()) < 8 and "x" not in {t.get_text() for t in tiny.axes.texts}
     with pytest.raises(LabkitError, match="no timeline"):
         memory_timeline({"nothing": Usage(0, 0, (), "cpu", "how")})
 

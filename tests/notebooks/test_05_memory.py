@@ -1,0 +1,139 @@
+"""Lesson 05: what it claims is what its run shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from labkit.course import table
+from tests.notebooks.outputs import shown
+
+pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
+
+LESSON = table.find("05")
+
+
+def _cells() -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = json.loads(LESSON.path.read_text(encoding="utf-8"))["cells"]
+    return cells
+
+
+@pytest.fixture(scope="module")
+def notebook(course_run: Any) -> dict[str, Any]:
+    found: dict[str, Any] = course_run.notebook(LESSON.path.name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def text(notebook: dict[str, Any]) -> str:
+    """Everything that the code cells printed or displayed."""
+    return shown(notebook)
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    found = re.search(pattern, text)
+    assert found, pattern
+    return [float(number.replace(",", "")) for number in found.groups()]
+
+
+def test_it_says_how_memory_is_counted_here(text: str) -> None:
+    assert ("a **simulation** of one" in text) == ("runs on **cpu**" in text)
+
+
+def test_the_prediction_agrees_with_the_count_to_the_byte(text: str) -> None:
+    told, counted = numbers(r"Predicted \*\*([\d,]+)\*\* bytes, counted \*\*([\d,]+)\*\*", text)
+    assert told == counted > 1e6 and "Every part equal to the byte: **True**" in text
+
+
+def test_memory_grows_with_the_batch(text: str) -> None:
+    off, twice, peak = numbers(
+        r"differ by \*\*([\d.]+)%\*\* at most\. Twice the batch: \*\*([\d.]+) times\*\* .+ is \*\*([\d.]+) times\*\*",
+        text,
+    )
+    assert twice == pytest.approx(2, abs=0.02) and peak >= 1
+    if "runs on **cpu**" in text:
+        assert off == 0 and peak < 1.5
+
+
+def test_the_peak_is_at_the_turn_and_the_first_step_leaves_the_state(text: str) -> None:
+    found = re.search(r"is in use during \*\*(\w+)\*\*\.", text)
+    assert found and found[1] in ("forward", "backward")
+    left = re.search(r"step of all leaves \*\*([\d.]+) (\w+)\*\* behind, a later one ([\d.]+) B", text)
+    assert left and float(left[1]) > 0 and left[3] == "0"
+
+
+def test_foreach_needs_room_for_all_parameters(text: str) -> None:
+    foreach, loop, fused = numbers(
+        r"`foreach` needs \*\*([\d.]+) times\*\* the weights while it runs, the loop ([\d.]+), the fused kernel ([\d.]+)",
+        text,
+    )
+    assert foreach >= 0.9 > 0.5 > loop >= fused
+
+
+def test_the_copied_snippet_is_wrong_and_weights_mend_it(text: str) -> None:
+    wrong, right = numbers(r"mean of means is \*\*([\d.]+)%\*\* off, weighted by examples \*\*([\d.e-]+)\*\*", text)
+    assert wrong > 1 and right < 1e-4
+    assert "2 steps, so 2 micro-batches taught nothing" in text
+
+
+def test_portions_save_memory_and_batch_norm_is_not_exact_in_them(text: str) -> None:
+    batch, group = numbers(r"batch norm \*\*([\d.]+)%\*\* apart, group norm ([\d.e-]+)\.", text)
+    assert batch >= 1 and group < 1e-3
+    assert numbers(r"accumulated +peak (\d+)% lower", text)[0] > 50
+
+
+def test_checkpointing_trades_time_for_memory(text: str) -> None:
+    before, after = numbers(r"peak falls from ([\d.]+) to \*\*([\d.]+) MiB\*\*", text)
+    assert after < 0.7 * before and "are the same as with none: True" in text
+    assert re.search(r"Verdict on the time: .+95 % interval [\d.]+ to [\d.]+", text)
+    assert "use_reentrant=False:   the output has a gradient: True" in text
+
+
+def test_fragmentation_is_made_and_empty_cache_does_not_mend_it(text: str) -> None:
+    assert "Given back: **0 B** of" in text
+    for answer in ("shapes_change, fixed; 55 MiB more: out of memory", "shapes_change, expandable; 55 MiB more: fits",
+                   "pieces_between, fixed; 70 MiB more: out of memory",
+                   "pieces_between, expandable; 70 MiB more: out of memory"):  # fmt: skip
+        assert answer in text
+
+
+def test_everything_simulated_is_called_so(notebook: dict[str, Any], text: str) -> None:
+    maps = [line for line in text.splitlines() if line.startswith(("Segments and blocks", "Four states"))]
+    assert len(maps) == 2 and maps[1].endswith("(simulation)")
+    assert maps[0].endswith("(simulation)") == ("runs on **cpu**" in text)
+    alts = [
+        o["metadata"]["image/png"]["alt"]
+        for cell in notebook["cells"]
+        for o in cell.get("outputs", [])
+        if "image/png" in o.get("data", {})
+    ]
+    assert len(alts) >= 9 and all(alts)
+
+
+def test_the_line_and_the_search_agree(text: str) -> None:
+    line, found = numbers(r"straight line said \*\*(\d+)\*\*, the search found \*\*(\d+)\*\*", text)
+    assert found % 8 == 0 and abs(line - found) <= max(8, 0.15 * found)
+
+
+def test_real_messages_are_read_and_their_source_is_named(text: str) -> None:
+    for source in ("ROCm/TheRock#1054", "pytorch/pytorch#138002", "ROCm/TheRock#2396"):
+        assert source in text
+    assert "expandable_segments:True before Python starts" in text and "another process" in text
+
+
+def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
+    source = "\n".join("".join(cell["source"]) for cell in _cells())
+    assert "not yet verified on ROCm" in source and "torchvision" not in source
+
+
+def test_no_line_of_code_is_wider_than_a_cell_unless_it_quotes() -> None:
+    lines = [line for c in _cells() if c["cell_type"] == "code" for line in "".join(c["source"]).splitlines()]
+    assert [line for line in lines if len(line) > 95] == []
+
+
+def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
+    assert len(re.findall(r"^TODO \w+: not started", text, re.MULTILINE)) == 6
+    assert "0 of 8 passed" in text
