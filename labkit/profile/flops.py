@@ -81,6 +81,6 @@ def flops(name: str, shapes: Shapes, values: Sequence[str] = ()) -> float | None
             return _MATRIX[name](shapes)
         if name in _OTHER:
             return _OTHER[name](shapes, values)
-    except (ValueError, IndexError, TypeError, AttributeError, ZeroDivisionError, OverflowError):
+    except (ValueError, LookupError, TypeError, AttributeError, ZeroDivisionError, OverflowError):
         return None
     return None

@@ -100,7 +100,9 @@ def is_there(database: Database) -> bool:
     """Whether this is such a database: its dispatch table, with or without UUID, or at least its view ``kernels``."""
     if _suffixes(database):
         return True
-    return "kernels" in database.tables and {"name", "start", "end"} <= set(database.columns("kernels"))
+    return "kernels" in database.tables and {"name", "start", "end"} <= {
+        name.lower() for name in database.columns("kernels")
+    }
 
 
 def read(database: Database, name: str = "") -> Profile:
@@ -147,7 +149,9 @@ def _suffixes(database: Database) -> list[str]:
     found = [
         match[1] or ""
         for table, kind in database.tables.items()
-        if kind == "table" and (match := _TABLE.fullmatch(table)) and {"start", "end"} <= set(database.columns(table))
+        if kind == "table"
+        and (match := _TABLE.fullmatch(table))
+        and {"start", "end"} <= {name.lower() for name in database.columns(table)}
     ]
     return sorted(found)
 

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,12 @@ class Database:
         # views may be written so that they never end; no honest table needs as many steps for its size
         self._left = 2000 + path.stat().st_size // 2000
         self.connection.set_progress_handler(self._tick, STEPS)
-        self.tables: dict[str, str] = {
-            name: kind
-            for name, kind in self.connection.execute("SELECT name, type FROM sqlite_master")
-            if kind in ("table", "view")
-        }
+        try:
+            found = self.connection.execute("SELECT name, type FROM sqlite_master").fetchall()
+        except BaseException:
+            self.connection.close()
+            raise
+        self.tables: dict[str, str] = {name: kind for name, kind in found if kind in ("table", "view")}
         self.odd: list[str] = []
         beside = path.with_name(path.name + "-wal")
         if beside.is_file() and beside.stat().st_size:
@@ -127,21 +128,25 @@ def opened(content: Path | bytes) -> Iterator[Database]:
             with os.fdopen(handle, "wb") as out:
                 out.write(content)
             content = temporary
+        database = None
         try:
             database = Database(content)
-        except sqlite3.Error as error:
+            yield database
+        except (sqlite3.Error, OSError) as error:
             raise damaged(error) from None
-        with closing(database.connection):
-            try:
-                yield database
-            except sqlite3.Error as error:
-                raise damaged(error) from None
+        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
+            # SQLite lets anything stand in any column: a text where a number belongs, a number that is none
+            reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+            raise damaged(f"a table holds values that do not belong there: {reason}") from None
+        finally:
+            if database is not None:
+                database.connection.close()
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
 
 
-def damaged(error: Exception) -> LabkitError:
+def damaged(error: Exception | str) -> LabkitError:
     """The error for a database that SQLite cannot read."""
     return LabkitError(
         f"SQLite cannot read this database ({error}).",
