@@ -64,17 +64,19 @@ def large(
     gpu: str = "Radeon RX 7900 XTX",
     seed: int = 0,
 ) -> tuple[Path, ...]:
-    """Writes a file of at least so many events (rocprofv3-csv: exactly so many dispatches in its kernel trace).
+    """Writes files of at least so many dispatches; for a torch trace, of at least so many events of any kind.
 
-    rocprofv3-csv and the torch traces are written piece by piece, so ten million events need no more memory than a few
-    hundred thousand; the other forms are made whole. Raises LabkitError as ``write`` does.
+    rocprofv3-csv (its kernel trace only, with exactly so many rows) and torch-trace are written piece by piece, so ten million
+    rows need no more memory than a few hundred thousand; the other forms are made whole. Raises LabkitError as ``write`` does.
     """
     base = runs.training(model, gpu, steps=10, seed=seed)
     where = Path(folder)
     if form not in ("rocprofv3-csv", "torch-trace"):
         if form not in FORMS:
             raise LabkitError(f"There is no form '{form}' to write.", f"Choose one of: {', '.join(FORMS)}.")
-        return write(repeat(base, events), where, form)
+        base = runs.training(model, gpu, steps=10, seed=seed, operators=form.startswith("torch"))
+        counted = base.events.height if form.startswith("torch") else base.dispatches.height
+        return write(repeat(base, -(-events // counted) * base.events.height), where, form)
     try:
         where.mkdir(parents=True, exist_ok=True)
         path = where / ("simulated_kernel_trace.csv" if form == "rocprofv3-csv" else "simulated.pt.trace.json")

@@ -1,7 +1,8 @@
 """A training run on paper: a healthy one, or one with a sickness that is played by the host, not written into the rows.
 
 Severity of a sickness: what it costs per step, in GPU step times. 0.5 leaves the GPU idle for about a third of the run, 1
-for half, 2 for two thirds. The useful range is 0.5 to 4; below 0.3 a run counts as healthy.
+for half, 2 for two thirds (communication: busy, but with nothing else). The useful range is 0.5 to 4. Below 0.25 a run is
+hardly sick any more, except with the loader: there what the host launches comes on top, so any severity starves the GPU.
 
 loader         the host makes each batch between two steps, in (1 + severity) GPU step times (or in twice that many times
                what sending the batch takes, where that is more); marker ``load``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,10 @@ def test_large_trace_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_other_forms_are_written_whole(tmp_path: Path) -> None:
-    assert simulate.large(500, tmp_path, "rpd", model="mlp")[0].suffix == ".rpd"
+    path = simulate.large(500, tmp_path, "rpd", model="mlp")[0]
+    db = sqlite3.connect(path)
+    ((found,),) = db.execute("SELECT count(*) FROM kernel").fetchall()
+    db.close()
+    assert found >= 500
     with pytest.raises(LabkitError):
         simulate.large(500, tmp_path, "nsys")

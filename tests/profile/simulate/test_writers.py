@@ -122,7 +122,10 @@ def test_whole_or_not_at_all(run: Profile, tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "simulated_results.json"
     path.write_text("what was there", encoding="utf-8")
 
+    real = Path.write_bytes
+
     def full(self: Path, data: bytes) -> int:
+        real(self, data[: len(data) // 2])
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
