@@ -29,13 +29,9 @@ from labkit.profile.diagnosis_words import (
 from labkit.profile.questions import attribution as lost
 from labkit.profile.questions import intervals
 from labkit.profile.table import Profile
+from labkit.profile.thresholds import NAMED
 
 CAUSES = (*lost.CAUSES, "none")
-
-# ---- thresholds ----
-# A cause is named when it costs a quarter of the GPUs' time: without it a step takes three quarters as long, or less.
-# Below that, the kernels themselves are the better place to look, and the cause stands among the observations.
-NAMED = 0.25
 
 
 @dataclass(frozen=True)

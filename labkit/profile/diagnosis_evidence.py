@@ -12,9 +12,7 @@ from labkit.profile.diagnosis_words import QUEUED, SENTENCES, of_time
 from labkit.profile.questions import attribution as lost
 from labkit.profile.questions import waiting
 from labkit.profile.table import Profile
-
-# Worth a line among the further observations.
-MENTIONED = 0.05
+from labkit.profile.thresholds import MENTIONED
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ def _share(value: float | None) -> str:
 
 
 def _title(p: Profile) -> str:
-    names = ", ".join(p.sources) or "profile"
+    more = len(p.sources) - 3
+    names = ", ".join(p.sources[:3]) + (f" and {more} more" if more > 0 else "") or "profile"
     label = "SIMULATED: no GPU made this profile\n" if p.simulated else ""
     tool = " ".join(part for part in (p.tool, p.version) if part)
     gpus = ", ".join(dict.fromkeys(d.name or d.gfx or f"device {d.index}" for d in p.devices))

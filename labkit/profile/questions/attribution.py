@@ -17,6 +17,7 @@ from labkit.profile.questions import idle, intervals, launching, stepping, waiti
 from labkit.profile.questions.overlapping import split
 from labkit.profile.questions.selection import devices_of, launched, on_device, once, timed
 from labkit.profile.table import Profile
+from labkit.profile.thresholds import BETWEEN_NS, LONGEST_LAUNCH_NS, OVERHEAD_NS, SMALL_COPY_NS
 
 CAUSES = ("loader", "launch-bound", "synchronising", "copies", "communication")
 REST = ("queued", "host", "unknown")  # the queue was not empty; the host did something else; the profile does not say
@@ -27,15 +28,6 @@ LOADING = (
     r"(?i)^load(?:ing)?(?:[ _](?:data|batch))?$|dataloader|data_loader|data[ _]?loading|torch/utils/data/"
     r"|^(?:next|get|fetch|prepare)[ _](?:a[ _]|the[ _])?(?:next[ _])?batch"
 )
-# A copy that takes no longer than this moves a few bytes: its time belongs to the wait that asked for them.
-SMALL_COPY_NS = 20_000
-# A longer gap without a recorded reason is something that the host did, not the overhead of one launch after the other.
-LONGEST_LAUNCH_NS = 1_000_000
-# What a launch to an idle GPU takes is measured in the profile (``launches``), and believed within these bounds.
-OVERHEAD_NS = (4_000, 50_000)
-# Two kernels in a row on one queue are never closer than a microsecond or two. Without API calls, that is all
-# that can be told.
-BETWEEN_NS = 3_000
 
 
 def loading(p: Profile) -> pl.DataFrame:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
 from labkit.profile.questions import intervals, nesting, stepping
 from labkit.profile.questions.selection import devices_of, launched, name_order, on_device, once, timed
 from labkit.profile.table import Kind, Profile
+from labkit.profile.thresholds import LABELLED, LABELLED_NS
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "device": pl.Int32,
     "start_ns": pl.Int64,
     "end_ns": pl.Int64,
@@ -63,13 +66,6 @@ def gaps(p: Profile) -> pl.DataFrame:
     return _with_host(p, found).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 
-# Shorter gaps get no label: the host's doings explain nothing about a pause that the GPU itself needs between two
-# kernels.
-LABELLED_NS = 2_000
-# Nor do more gaps than this, the longest first.
-LABELLED = 200_000
-
-
 def _with_host(p: Profile, found: pl.DataFrame) -> pl.DataFrame:
     """The gaps, longest first, with what the host was doing in them."""
     rows = np.full(found.height, -1, np.int64)
@@ -77,7 +73,7 @@ def _with_host(p: Profile, found: pl.DataFrame) -> pl.DataFrame:
     host = timed(p, HOST, ("kind", "name", "thread", "start_ns", "end_ns"))
     if host.height and asked.height:
         main = busiest_thread(host)
-        least = int(asked["length_ns"].min()) // 2  # type: ignore[operator,arg-type]
+        least = int(asked["length_ns"].min()) // 2  # type: ignore[arg-type]
         host = host.filter(pl.col("end_ns") - pl.col("start_ns") >= least)  # what is shorter covers half of no gap
         threads, order = host["thread"].fill_null(-1).to_numpy(), name_order(host)
         begin, finish = asked["start_ns"].to_numpy(), asked["end_ns"].to_numpy()

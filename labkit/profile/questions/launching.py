@@ -10,6 +10,7 @@ import polars as pl
 from labkit.profile.questions import idle
 from labkit.profile.questions.selection import devices_of, launched, on_device, once
 from labkit.profile.table import Profile
+from labkit.profile.thresholds import SHORT_GAP_NS
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,6 @@ class Launches:
     kernel_ns: float | None
     idle_ns: int
     short_gap_ns: int
-
-
-# A launch costs the host 5 to 10 µs and an operator of PyTorch around it as much again or twice: gaps up to this
-# length are what
-# launching one by one leaves.
-SHORT_GAP_NS = 60_000
 
 
 @once

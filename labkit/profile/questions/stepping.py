@@ -10,6 +10,7 @@ import polars as pl
 
 from labkit.profile.questions.selection import devices_of, launched, on_device, once, timed
 from labkit.profile.table import Profile
+from labkit.profile.thresholds import WARM_UP
 
 # 'step 3', 'Step: 3', 'train_step 3', 'ProfilerStep#3', 'iteration 3'
 _STEP = r"(?i)^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter|profilerstep)\s*[#:_ ]?\s*(\d+)$"
@@ -99,10 +100,6 @@ class Window:
     whole: bool
     steps: int
     left_out: int = 0
-
-
-# A first step that takes this many times the median is warm-up (kernel search, compilation, first allocations).
-WARM_UP = 3.0
 
 
 @once

@@ -10,9 +10,9 @@ import pytest
 
 from labkit.profile import diagnose
 from labkit.profile import questions as ask
-from labkit.profile.questions import attribution
 from labkit.profile.questions.attribution import CAUSES, REST
 from labkit.profile.table import Profile
+from labkit.profile.thresholds import SMALL_COPY_NS
 from tests.profile.questions import slow
 from tests.profile.questions.slow import Row
 
@@ -118,7 +118,7 @@ def test_losses_add_up_and_agree(scene: tuple[list[Row], Profile]) -> None:
         copies = slow.intervals(
             r
             for r in of(rows, "copy", row["device"], everywhere=not several)
-            if r["end_ns"] - r["start_ns"] > attribution.SMALL_COPY_NS
+            if r["end_ns"] - r["start_ns"] > SMALL_COPY_NS
         )
         load = slow.intervals(of(rows, "marker", everywhere=True))
         edges = {"low": window.low_ns, "high": window.high_ns}

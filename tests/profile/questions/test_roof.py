@@ -13,14 +13,9 @@ from labkit.profile.table import Device, Profile, empty, events
 
 
 def counted(gfx: str, values: dict[str, float], *, ns: int = 1_000) -> Profile:
-    rows = pl.DataFrame(
-        {
-            "dispatch": [1] * len(values),
-            "name": ["k"] * len(values),
-            "counter": list(values),
-            "value": list(values.values()),
-        }
-    )
+    n = len(values)
+    numbers = [float(v) for v in values.values()]
+    rows = pl.DataFrame({"dispatch": [1] * n, "name": ["k"] * n, "counter": list(values), "value": numbers})
     table = events({"device": [0], "name": ["k"], "start_ns": [0], "end_ns": [ns], "dispatch": [1]}, kind="dispatch")
     return Profile("rocprofv3-counters", table, "rocprofv3", devices=(Device(0, gfx),), counters=rows)
 
@@ -45,7 +40,8 @@ STORED = 30 * 64 + 20 * 32
 )
 def test_counters(gfx: str, counters: dict[str, float], moved: float | None) -> None:
     row = work(counted(gfx, {**VALU, **counters})).row(0, named=True)
-    assert row["flops"] == 64 * (10 + 200) + 512 * 3 and row["bytes"] == moved
+    lanes = 32 if gfx == "gfx1100" else 64
+    assert row["flops"] == lanes * (10 + 200) + 512 * 3 and row["bytes"] == moved
     assert row["precision"] == "fp32" and row["source"] == "counters"
     point = ask.roofline(counted(gfx, {**VALU, **counters})).points.row(0, named=True)
     assert point["tflops"] == pytest.approx(row["flops"] / 1e-6 / 1e12)
@@ -83,18 +79,16 @@ def test_an_unknown_gpu_has_no_roof() -> None:
 
 
 def test_flops_of_operators_go_to_their_longest_kernel() -> None:
-    table = pl.concat(
-        [
-            events({"thread": [1], "name": ["aten::mm"], "start_ns": [0], "end_ns": [100], "flops": [8e6]}, kind="operator"),
-            events({"thread": [1, 1, 1], "name": ["hipLaunchKernel"] * 3, "start_ns": [10, 20, 200], "end_ns": [12, 22, 202], "correlation": [1, 2, 3]}, kind="api"),
-            events({"device": [0] * 3, "name": ["transpose", "Cijk_Ailk_Bljk_HHS_BH_MT64x64x32", "later"], "start_ns": [1_000, 2_000, 9_000],
-                    "end_ns": [1_100, 4_000, 9_999], "correlation": [1, 2, 3]}, kind="dispatch"),
-        ],
-        how="diagonal",
-    )  # fmt: skip
+    gemm = "Cijk_Ailk_Bljk_HHS_BH_MT64x64x32"
+    operator = {"thread": [1], "name": ["aten::mm"], "start_ns": [0], "end_ns": [100], "flops": [8e6]}
+    calls = {"thread": [1] * 3, "name": ["hipLaunchKernel"] * 3, "start_ns": [10, 20, 200], "end_ns": [12, 22, 202]}
+    kernels = {"name": ["transpose", gemm, "later"], "start_ns": [1_000, 2_000, 9_000], "end_ns": [1_100, 4_000, 9_999]}
+    joined = {"correlation": [1, 2, 3]}
+    parts = (("operator", operator), ("api", calls | joined), ("dispatch", kernels | joined))
+    table = pl.concat([events(columns, kind=kind) for kind, columns in parts], how="diagonal")
     found = work(Profile("torch-trace", table, "torch.profiler"))
     assert found.select("name", "device_ns", "flops", "precision", "source").rows() == [
-        ("Cijk_Ailk_Bljk_HHS_BH_MT64x64x32", 2_000, 8e6, "fp16", "shapes")
+        (gemm, 2_000, 8e6, "fp16", "shapes")
     ]
 
 
