@@ -41,14 +41,14 @@ class Playground:
         self.settings = settings(Settings(), start)
         self.trials: list[Trial] = []
         """Every run, in the order in which they were made."""
+        self._latest = -1
         self._widget: Any = None
         self._panel: Any = None
 
     def run(self, **changes: Any) -> Trial:
         """Trains with the starting settings, some of them changed, and keeps the result.
 
-        Settings that were run before are not trained again: the same settings give the same result, which is moved to
-        the end of the runs.
+        Settings that were run before are not trained again: the same settings give the same result.
         """
         return self._run(settings(self.settings, changes))
 
@@ -116,8 +116,9 @@ class Playground:
         body = "".join(row("td", cells) for cells in self._rows(last=_DRAWN))
         return (
             f'<div style="{FRAME}"><b>{html.escape(self._title)}</b>'
-            f'<div style="display:flex;flex-wrap:wrap;gap:10px;align-items:flex-start">{self._svg()}{self._map()}</div>'
-            f'<div style="overflow-x:auto;width:0;min-width:100%"><table style="border-collapse:collapse;font-size:12px;margin:4px 0 0">'
+            f'<div style="display:flex;flex-wrap:wrap;gap:10px;align-items:flex-start">{self._charts()}{self._map()}</div>'
+            f'<div role="region" aria-label="All runs" tabindex="0" style="overflow-x:auto;width:0;min-width:100%">'
+            f'<table style="border-collapse:collapse;font-size:12px;margin:4px 0 0">'
             f"<thead>{head}</thead><tbody>{body}</tbody></table></div></div>"
         )
 
@@ -137,12 +138,12 @@ class Playground:
         what = "real handwritten digits, 7x7" if self.task == "digits" else f"two {self.task}, made-up points"
         return f"Playground: {what}"
 
-    def _run(self, chosen: Settings, progress: Any = None) -> Trial:
-        known = next((t for t in self.trials if t.settings == chosen and not t.interrupted), None)
-        if known is not None:
-            self.trials.remove(known)
-        trial = known or train(self.task, chosen, progress)
-        self.trials.append(trial)
+    def _run(self, chosen: Settings) -> Trial:
+        known = [k for k, t in enumerate(self.trials) if t.settings == chosen and not t.interrupted]
+        if not known:
+            self.trials.append(train(self.task, chosen))
+        self._latest = known[0] if known else len(self.trials) - 1
+        trial = self.trials[self._latest]
         if self._panel is not None:
             self._panel.value = self.show()
         return trial
@@ -191,39 +192,19 @@ class Playground:
         finite = [v for _, trial in self._shown() for v in trial.losses if math.isfinite(v)]
         return min(max(finite, default=chance) * 1.05, 1.6 * chance) or chance
 
-    def _svg(self) -> str:
-        """Both charts, written by hand: redrawn at each press of the button."""
+    def _charts(self) -> str:
+        """Loss and accuracy, written by hand: redrawn at each press of the button."""
         top, shown = self._top(), self._shown()
-        longest = max((len(t.losses) for _, t in shown), default=1)
-        drawn = []
-        for left, unit, end in ((40, "mean loss", number(top)), (310, "test accuracy", "100%")):
-            drawn.append(
-                f'<path d="M{left} 22V170H{left + 205}" fill="none" stroke="#777"/><text x="{left - 5}" y="29" '
-                f'text-anchor="end">{end}</text><text x="{left - 5}" y="173" text-anchor="end">0</text>'
-                f'<text x="{left}" y="14">{unit}</text><text x="{left + 205}" y="185" text-anchor="end">epoch {longest}</text>'
-            )
-        for run, trial in shown:
-            k = (run - 1) % _DRAWN
-            for left, values in ((40, [v / top for v in trial.losses]), (310, list(trial.accuracies))):
-                finite = [(e, v) for e, v in enumerate(values, 1) if math.isfinite(v)]
-                xy = [(left + 200 * e / longest, 170 - 145 * min(v, 1.02)) for e, v in finite]
-                if not xy:
-                    continue
-                line = " ".join(f"{x:.1f},{y:.1f}" for x, y in xy)
-                drawn.append(
-                    f'<polyline points="{line}" fill="none" stroke="{style.PALETTE[k]}" stroke-width="2" '
-                    f'stroke-dasharray="{_DASHES_SVG[k]}"/><text x="{xy[-1][0] + 3:.1f}" y="{xy[-1][1] + 4:.1f}" '
-                    f'fill="{style.PALETTE[k]}" font-weight="bold">{run}</text>'
-                )
-        latest = html.escape(f"Curves of the last {len(shown)} runs. Last: {self.trials[-1]}")
-        return (
-            f'<svg role="img" aria-label="{latest}" viewBox="0 0 540 192" fill="{style.INK}" '
-            f'style="flex:1 1 420px;min-width:0;max-width:540px;font:12px sans-serif">{"".join(drawn)}</svg>'
+        latest = f"the last {len(shown)} runs. Last: {self.trials[-1]}"
+        losses = [(run, [v / top for v in trial.losses]) for run, trial in shown]
+        accuracies = [(run, list(trial.accuracies)) for run, trial in shown]
+        return _chart("mean loss", number(top), losses, f"Loss of {latest}") + _chart(
+            "accuracy on points never seen", "100%", accuracies, f"Accuracy of {latest}"
         )
 
     def _map(self) -> str:
         """What the last network answers for each point of the plane, with the points that it was trained on."""
-        trial = self.trials[-1]
+        trial = self.trials[self._latest]
         if trial.map is None:
             return ""
         import numpy as np
@@ -239,7 +220,7 @@ class Playground:
                 if k == 0
                 else f'<path d="M{right:.0f} {down - 3:.0f}l3 5h-6z" fill="{style.VERMILLION}"/>'
             )
-        words = f"Where run {len(self.trials)} answers which class"
+        words = f"Where run {self._latest + 1} answers which class"
         return (
             f'<figure style="margin:0;font-size:11px"><svg role="img" aria-label="{words}" viewBox="0 0 170 170" width="170" '
             f'height="170"><image href="data:image/png;base64,{source}" width="170" height="170" '
@@ -300,8 +281,8 @@ class Playground:
                 before = len(self.trials)
                 say(told("Training …"))
                 trial = self._run(chosen)
-                again = "Same settings as before, same result. " if len(self.trials) == before else ""
-                say(told(f"{again}Run {len(self.trials)}: {trial}."))
+                again = "Same settings, same result. " if len(self.trials) == before else ""
+                say(told(f"{again}Run {self._latest + 1}: {trial}."))
             finally:
                 button.disabled = False
 
@@ -315,6 +296,33 @@ class Playground:
         rows = widgets.HBox([lr, momentum, batch, width, epochs], layout=widgets.Layout(flex_flow="row wrap"))
         buttons = widgets.HBox([button, forget], layout=widgets.Layout(flex_flow="row wrap"))
         return widgets.VBox([rows, buttons, status, self._panel])
+
+
+def _chart(title: str, end: str, series: list[tuple[int, list[float]]], words: str) -> str:
+    """One chart: (number of the run, values as shares of the axis) as a line that ends in the run's number."""
+    longest = max((len(values) for _, values in series), default=1)
+    drawn = []
+    for run, values in series:
+        k = (run - 1) % _DRAWN
+        xy = [
+            (40 + 200 * epoch / longest, 170 - 145 * min(value, 1.02))
+            for epoch, value in enumerate(values, 1)
+            if math.isfinite(value)
+        ]
+        if xy:
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in xy)
+            drawn.append(
+                f'<polyline points="{line}" fill="none" stroke="{style.PALETTE[k]}" stroke-width="2" '
+                f'stroke-dasharray="{_DASHES_SVG[k]}"/><text x="{xy[-1][0] + 3:.1f}" y="{xy[-1][1] + 4:.1f}" '
+                f'fill="{style.PALETTE[k]}" font-weight="bold">{run}</text>'
+            )
+    return (
+        f'<svg role="img" aria-label="{html.escape(words)}" viewBox="0 0 262 192" fill="{style.INK}" '
+        f'style="flex:1 1 240px;min-width:0;max-width:280px;font:12px sans-serif"><text x="40" y="14">{title}</text>'
+        f'<path d="M40 22V170H245" fill="none" stroke="#777"/><text x="35" y="29" text-anchor="end">{end}</text>'
+        f'<text x="35" y="173" text-anchor="end">0</text><text x="245" y="186" text-anchor="end">epoch {longest}</text>'
+        f"{''.join(drawn)}</svg>"
+    )
 
 
 def _rates() -> list[float]:

@@ -16,7 +16,7 @@ from labkit.course import execute
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 PICTURES = execute.BUILD / "test" / "browser"
-WAIT_MS = 20_000
+WAIT_MS = 30_000
 CELLS = (
     "import labkit\nfrom labkit import show\nimport torch\nfrom torch import nn",
     "guess = labkit.predict('How many times faster is the resident loop?', low=1, high=100)\nguess",
@@ -27,7 +27,8 @@ CELLS = (
     "model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 6, 3))\n"
     "show.feature_maps(model, torch.rand(1, 12, 12))",
     "x = torch.randn(2, 3, 6, 6)\nx[0, 0, 0, 0] = float('nan')\nshow.tensor(x)",
-    "print(guess.value, len(play.trials))",
+    "slow = show.Playground('moons', epochs=200, batch_size=8)\nslow",
+    "print(guess.value, len(play.trials), len(slow.trials))",
 )
 LOADED = """() => {
   const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
@@ -123,7 +124,7 @@ def test_a_guess_is_typed_and_slid_and_compared(book: Book) -> None:
     handle = book.cell(1).locator(".noUi-handle")
     handle.press("ArrowLeft")
     output.get_by_text("Noted: 20 times.").wait_for(state="detached", timeout=WAIT_MS)
-    slid = float(book.run(7).split()[0])
+    slid = float(book.run(8).split()[0])
     assert 18 < slid < 20 and float(field.input_value()) == slid
     bar = book.cell(1).locator(".noUi-base")
     box = bar.bounding_box()
@@ -151,7 +152,20 @@ def test_the_playground_trains_by_keyboard_and_by_mouse(book: Book) -> None:
     train.click()
     output.get_by_text("batch 256").first.wait_for(timeout=WAIT_MS)
     book.picture(3, "playground_light")
-    assert book.run(7).split()[1] == "3"
+    assert book.run(8).split()[1] == "3"
+
+
+def test_an_interrupted_training_ends_and_the_widget_lives_on(book: Book) -> None:
+    output = book.cell(7)
+    train = output.get_by_role("button", name="Train")
+    train.click()
+    output.get_by_text("Training …").wait_for(timeout=WAIT_MS)
+    book.page.evaluate(
+        "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt(); }"
+    )
+    output.get_by_text("interrupted", exact=False).first.wait_for(timeout=WAIT_MS)
+    assert int(book.run(8).split()[2]) <= 1  # the kernel goes on; what was trained so far is kept, if anything was
+    assert train.is_enabled()
 
 
 def test_a_number_is_typed_and_its_formats_follow(book: Book) -> None:
@@ -213,3 +227,16 @@ def test_they_read_in_the_dark_theme_and_on_a_narrow_screen_too(book: Book) -> N
         book.picture(number, f"{name}_narrow")
         assert max(wide, default=0) <= 1, name
     assert book.complaints == []
+
+
+def test_after_a_restart_old_widgets_harm_nothing_and_new_ones_work(book: Book) -> None:
+    page = book.page
+    page.set_viewport_size({"width": 1300, "height": 1000})
+    page.evaluate("async () => { await window.jupyterapp.shell.currentWidget.sessionContext.restartKernel(); }")
+    page.wait_for_function(LOADED, timeout=WAIT_MS, polling=100)
+    page.evaluate(READY)
+    book.cell(3).get_by_role("button", name="Train").click()  # its kernel is gone
+    book.run(0)
+    book.run(3)
+    book.cell(3).get_by_text("No run yet").wait_for(timeout=WAIT_MS)
+    assert [text for text in book.complaints if text != "Cannot send"] == []  # JupyterLab's own word for a dead kernel
