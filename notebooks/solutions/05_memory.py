@@ -5,8 +5,6 @@ In the notebook, solution("NAME") prints one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -30,7 +28,7 @@ def mlp_activations(widths: list[int], batch: int) -> int:
 
 def accumulate(
     model: nn.Module,
-    loss_fn: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    loss_fn: nn.Module,
     optimizer: torch.optim.Optimizer,
     batches: list[tuple[torch.Tensor, torch.Tensor]],
     every: int,
@@ -64,7 +62,7 @@ def why_oom(requested: int, capacity: int, free: int, allocated: int, unallocate
     return "others" if elsewhere > capacity / 2 else "too much"
 
 
-def largest_fit(fits: Callable[[int], bool], most: int) -> int:
+def largest_fit(fits, most: int) -> int:  # fits: a function of one number
     """The largest batch from 0 to ``most`` that fits, by bisection."""
     good, bad = 0, most + 1
     while bad - good > 1:

@@ -67,7 +67,7 @@ def test_the_peak_is_at_the_turn_and_the_first_step_leaves_the_state(text: str) 
 
 def test_foreach_needs_room_for_all_parameters(text: str) -> None:
     foreach, loop, fused = numbers(
-        r"`foreach` needs \*\*([\d.]+) times\*\* the weights while it runs, the loop ([\d.]+), the fused kernel ([\d.]+)",
+        r"`foreach` needs \*\*([\d.]+) times\*\* the weights while it runs, the loop ([\d.]+), the fused kernel ([\d.]+)\.",
         text,
     )
     assert foreach >= 0.9 > 0.5 > loop >= fused
@@ -76,7 +76,7 @@ def test_foreach_needs_room_for_all_parameters(text: str) -> None:
 def test_the_copied_snippet_is_wrong_and_weights_mend_it(text: str) -> None:
     wrong, right = numbers(r"mean of means is \*\*([\d.]+)%\*\* off, weighted by examples \*\*([\d.e-]+)\*\*", text)
     assert wrong > 1 and right < 1e-4
-    assert "2 steps, so 2 micro-batches taught nothing" in text
+    assert "4 per step: 2 steps\nso 2 micro-batches taught nothing" in text
 
 
 def test_portions_save_memory_and_batch_norm_is_not_exact_in_them(text: str) -> None:
