@@ -183,10 +183,13 @@ def test_only_a_learner_writes_unasked(environment: dict[str, str], headless: bo
     assert (found.path is not None) == writes and bool(found.why) != writes
 
 
-def test_a_run_of_lessons_and_this_test_run_write_nothing() -> None:
+def test_a_run_of_lessons_and_this_test_run_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from labkit.course import kernel
 
-    assert kernel.environment(Path("x"))["LABKIT_PROGRESS"] == "off"
+    assert os.environ["LABKIT_PROGRESS"] == "off", "tests/conftest.py"
+    with monkeypatch.context() as of_a_learner:
+        of_a_learner.setenv("LABKIT_PROGRESS", "mine.jsonl")
+        assert kernel.environment(Path("x"))["LABKIT_PROGRESS"] == "off"
     assert records.note("evaluate", "02", "exercise", True) == ""
     assert records.where().path is None
     assert records.entries()["evaluate"].passed, "this process still knows"
