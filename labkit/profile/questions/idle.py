@@ -62,7 +62,9 @@ def gaps(p: Profile) -> pl.DataFrame:
                 pl.Series("copying_ns", intervals.covered(moving, start, end), dtype=pl.Int64),
             )
         )
-    found = pl.concat(parts).sort(["length_ns", "start_ns", "device"], descending=[True, False, False], nulls_last=True)
+    found = pl.concat(parts).sort(
+        "length_ns", descending=True, maintain_order=True
+    )  # of equal ones by device and start
     return _with_host(p, found).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from labkit.profile.questions.selection import devices_of, launched, on_device, once, timed
+from labkit.profile.questions.selection import devices_of, launched, name_order, on_device, once, timed
 from labkit.profile.table import Profile
 from labkit.profile.thresholds import WARM_UP
 
@@ -141,9 +141,7 @@ def _by_pattern(p: Profile) -> Steps:
         return _none()
     counts = work.group_by("device").len().sort(["len", "device"], descending=[True, False], nulls_last=True)
     part = on_device(work, counts["device"][0]) if len(devices_of(work)) > 1 else work
-    names = part["name"].cast(pl.String)
-    part = part.with_columns(names.rank("dense").fill_null(0).cast(pl.Int64).alias("code"))
-    part = part.sort("start_ns", "end_ns", "code")
+    part = part.with_columns(pl.Series("code", name_order(part))).sort("start_ns", "end_ns", "code")
     code = part["code"].to_numpy()
     period = _period(code[:_LONGEST_LOOK])
     if period is None:
