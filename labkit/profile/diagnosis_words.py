@@ -11,7 +11,7 @@ SENTENCES = {
     "launch-bound": "{share} the GPU waits for the host: launching the kernels takes longer than running them.",
     "synchronising": "{share} the GPU waits for the host, which has just waited for the GPU: too many synchronisations.",
     "copies": "{share} the GPU waits for copies between host and device.",
-    "communication": "{share} the GPU does nothing but exchange data with other GPUs.",
+    "communication": "{share} the GPU does nothing but exchange data with other GPUs, or wait for them.",
 }
 QUEUED = (
     "{share} no kernel runs although the next one is already launched: they depend on one another, or are very short."
