@@ -148,8 +148,8 @@ def test_a_stand_in_is_named_in_every_figure_about_data(notebook: dict[str, Any]
         for o in cell.get("outputs", [])
         if "image/png" in o.get("data", {})
     ]
-    assert len(alts) == 8 and all(alts)
-    # digits, curve, confusion, mistakes; the others are the four practice runs, a guess and times
+    assert len(alts) == 9 and all(alts)
+    # digits, curve, confusion, mistakes; the others are the four practice runs, two guesses and times
     assert sum("stand-in" in alt for alt in alts) == 4
     assert "this says nothing about MNIST" in text
 

@@ -15,7 +15,7 @@ from labkit.learn.isolation import untouched
 from labkit.learn.judge import is_placeholder
 
 WORDS = ("healthy", "too small", "too large", "no step")
-_RUNS = {"A": ("too large", 4.0), "B": ("healthy", 0.4), "C": ("no step", 0.0), "D": ("too small", 0.03)}
+_RUNS = {"A": ("too large", 4.0), "B": ("healthy", 0.4), "C": ("no step", 0.0), "D": ("too small", 0.05)}
 _STEPS = 80
 
 
