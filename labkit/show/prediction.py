@@ -112,9 +112,8 @@ class Prediction:
                 say(told(self._noted()))
 
             def slid(change: dict[str, Any]) -> None:
-                if self._notch(change["new"]) != self._notch(
-                    self._on_slider(self._value)
-                ):  # not an echo of what was typed
+                """The front end puts the knob onto a notch by itself and says so; that is no new guess."""
+                if self._notch(change["new"]) != self._notch(self._on_slider(self._value)):
                     field.value = float(f"{change['new']:.3g}")
 
             field.observe(guarded(typed, say), names="value")

@@ -15,6 +15,7 @@ def test_the_same_settings_give_the_same_numbers_and_another_seed_others():
 
 
 def test_the_surroundings_stay_as_they_were():
+    torch.set_num_threads(2)
     torch.manual_seed(3)
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     with torch.no_grad():  # a caller's gradient mode must not stop the training, nor be changed by it
