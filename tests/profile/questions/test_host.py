@@ -131,3 +131,40 @@ def test_without_calls_the_queue_is_unknown() -> None:
     found = ask.launches(bare)
     assert found.joined == 0 and found.empty_share is None and found.delay_ns is None
     assert ask.losses(bare).row(0, named=True)["unknown"] == found.idle_ns
+
+
+def test_a_launch_that_was_only_just_in_time_is_still_late() -> None:
+    """The call began before the GPU was done, but the kernel started as soon as a launch can take effect."""
+    rows: list[Row] = []
+    for at in range(1, 30):
+        begin = 20 * US * at
+        rows.append(
+            {
+                "kind": "dispatch",
+                "device": 0,
+                "name": "a",
+                "start_ns": begin,
+                "end_ns": begin + 12 * US,
+                "correlation": at,
+            }
+        )
+        call = begin - (10 * US if at % 3 else 8 * US)  # the gap before is 8 µs long
+        rows.append(
+            {
+                "kind": "api",
+                "thread": 1,
+                "name": "hipLaunchKernel",
+                "start_ns": call,
+                "end_ns": call + US,
+                "correlation": at,
+            }
+        )
+    row = ask.losses(slow.profile(rows)).row(0, named=True)
+    assert row["launch-bound"] == 28 * 8 * US and row["queued"] == 0
+
+
+def test_kernels_of_the_same_moment_are_told_apart_by_their_names() -> None:
+    first = {"kind": "dispatch", "device": 0, "name": "z", "start_ns": 0, "end_ns": 10}
+    same = [{"kind": "dispatch", "device": 0, "name": name, "start_ns": 90_000, "end_ns": 95_000} for name in "ba"]
+    for rows in ([first, *same], [*same[::-1], first]):
+        assert ask.gaps(slow.profile(rows))["before"].to_list() == ["a"]
