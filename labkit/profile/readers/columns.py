@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 
 
+@lru_cache(maxsize=8192)
 def plain(name: str) -> str:
     """A column's name without what changes between releases.
 

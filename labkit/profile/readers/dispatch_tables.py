@@ -44,8 +44,9 @@ def read(table: str, frame: pl.DataFrame, printed: dict[str, str]) -> Profile:
     if repeated:
         start = end = numbers.nothing(frame.height, pl.Int64)
     found = numbers.find(frame, "device")
+    named = numbers.find(frame, "name")
     columns: dict[str, object] = {
-        "name": numbers.name(frame[str(numbers.find(frame, "name"))]),
+        "name": numbers.name(frame[named] if named else numbers.nothing(frame.height, pl.String)),
         "start_ns": start,
         "end_ns": end,
         **numbers.integers(frame, (*_IDS, *LAUNCH)),

@@ -42,7 +42,7 @@ def header(line: str) -> tuple[str, list[str], str, str] | None:
         fields, is_open = pasted.split(line[len(prefix) :], delimiter)
         if is_open:
             continue
-        found = _named(fields) if named else _statistics(fields) or _counters(fields)
+        found = (_named(fields) if named else None) or _statistics(fields) or _counters(fields)
         if found is not None:
             return (*found, delimiter, prefix)
     return None
@@ -109,5 +109,9 @@ def _counters(fields: list[str]) -> tuple[str, list[str]] | None:
     if len(fields) not in (18, 19) or not re.fullmatch(r"(?:Agent|GPU) \d+", fields[2]):
         return None
     header = [name for name in _COUNTERS if len(fields) == 19 or name != "accumvgprcount"]
-    whole = [f for f, name in zip(fields, header, strict=True) if name.endswith(("id", "count", "timestamp")) and name != "agentid"]
+    whole = [
+        f
+        for f, name in zip(fields, header, strict=True)
+        if name.endswith(("id", "count", "timestamp")) and name != "agentid"
+    ]
     return ("counters", header) if all(_WHOLE.fullmatch(f) for f in whole) else None

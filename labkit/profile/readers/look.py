@@ -28,8 +28,8 @@ def begins(content: bytes | mmap.mmap) -> int | None:
             return None
     if head.startswith(b"SQLite format 3\x00"):
         return 0
-    if head[:1] == b"\x0a" and b"\x00" in head[:64]:
-        return 0  # a Perfetto trace, perhaps
+    if is_packets(head):
+        return 0
     if _JSON.match(head):
         return 0 if _TRACE.search(head) or (_TRACE.search(content[-_FAR:]) and len(content) > _FAR) else None
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -39,6 +39,25 @@ def begins(content: bytes | mmap.mmap) -> int | None:
     else:
         text = head.decode("utf-8", errors="replace")
     return _in_text(text)
+
+
+def is_packets(head: bytes) -> bool:
+    """Whether a content begins like a Perfetto trace: protobuf packets with the tag 0x0a, each behind the other."""
+    at, packets = 0, 0
+    while packets < 4 and at < len(head):
+        if head[at] != 0x0A:
+            return False
+        at, length, shift = at + 1, 0, 0
+        while at < len(head) and shift < 35:
+            length |= (head[at] & 0x7F) << shift
+            at, shift, more = at + 1, shift + 7, head[at] & 0x80
+            if not more:
+                break
+        if length < 2 or (at < len(head) and head[at] in (0x00, 0x09, 0x0A, 0x0D)):
+            return False
+        at += length
+        packets += 1
+    return packets >= 2 or (packets == 1 and at >= len(head) > 64)
 
 
 def _in_text(text: str) -> int | None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from labkit.profile.readers import columns
 
 LONGEST = 1 << 20  # characters of a record; what is longer is no record
+WIDEST = 20_000  # columns; rocprof-compute has two thousand
+HEADING = 64  # lines that a header may be broken into where no fixed width tells that it goes on
 DELIMITERS = ",;\t|"
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\u200b]")
@@ -54,7 +56,7 @@ def clean(line: str) -> str:
         line = _CONTROL.sub("", line)
     if not line.isascii():
         line = line.translate(_SIGNS)
-    return line.rstrip("\r\n\\")
+    return line.rstrip("\r\n\\`")
 
 
 def split(line: str, delimiter: str) -> tuple[list[str], bool]:
@@ -125,7 +127,6 @@ def _is_hard_wrapped(lines: list[str]) -> bool:
     return lengths[widest] > near or any(len(line) == widest and columns.WORDS.search(line) for line in lines)
 
 
-
 def _is_double_spaced(lines: list[str]) -> bool:
     """Whether a blank line follows nearly every line."""
     full = [i for i, line in enumerate(lines[:-1]) if line.strip()]
@@ -146,6 +147,8 @@ class _Walk:
         self.raw: Raw | None = None
         self.pending: str | None = None
         self.heading: str | None = None  # a header of which more lines may follow
+        self.heading_lines = 0
+        self.heading_form = (",", "")  # its delimiter and prefix
         self.hard = False
         self.widest = 0
         self.before = self.now = 0  # the width of the line before, and of this one, as they stood there
@@ -191,8 +194,9 @@ class _Walk:
             if header is not None:
                 table = columns.table_of([columns.plain(n) for n in header[1]])
                 if table is not None or self.raw is None:
-                    yield from self._close()
-                    self.heading = line
+                    self._flush()
+                    self.heading, self.heading_lines = line, 1
+                    self.heading_form = (header[0], header[2])
                     return
         if self.raw is None:
             self._without_header(line)
@@ -205,10 +209,10 @@ class _Walk:
     def _more_heading(self, line: str) -> str | None:
         """The heading with this line, None where the line is not part of it."""
         head = self.heading or ""
-        found = header_of(head)
-        if found is None or len(head) > LONGEST:
+        delimiter, prefix = self.heading_form
+        self.heading_lines += 1
+        if len(head) > LONGEST or (self.heading_lines > HEADING and not self.goes_on):
             return None
-        delimiter, names, prefix = found
         line = _without(prefix, line).strip("\t" if self.hard else " \t")
         if not line.strip():
             wanting = head.count('"') % 2 == 1 or (delimiter != "|" and head.rstrip().endswith(delimiter))
@@ -220,6 +224,7 @@ class _Walk:
             return None
         if self.goes_on:
             return head + line
+        names, _ = split(head[len(prefix) :], delimiter)
         both, _ = split(head[len(prefix) :] + line, delimiter)
         own = header_of(line)
         table = columns.table_of([columns.plain(n) for n in names])
@@ -246,9 +251,14 @@ class _Walk:
         delimiter, names, prefix = found
         while names and not names[-1]:
             names.pop()
+        if len(names) > WIDEST:
+            return
         header = _unique(names)
         table = columns.table_of(header)
         if table is None:
+            return
+        if self.raw is not None and self.raw.header == header and table != "statistics":
+            self._flush()  # the same table goes on: a page's head, or the next file of a kind
             return
         yield from self._close()
         self.raw = Raw(table, header, printed=names, delimiter=delimiter, prefix=prefix)
@@ -388,7 +398,7 @@ class _Walk:
         return raw
 
     def _close(self, at_end: bool = False) -> Iterator[Raw]:
-        if self.heading is not None:
+        if self.heading is not None and at_end:
             yield from self._begin()
         self._flush(at_end)
         if self.raw is not None:

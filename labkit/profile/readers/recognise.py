@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
+from labkit.profile.readers import look
 from labkit.profile.table import Profile
 
 HEAD = 1 << 16  # bytes that are enough to tell the formats apart
@@ -50,8 +51,8 @@ def is_json(head: bytes) -> bool:
 
 
 def is_pftrace(head: bytes) -> bool:
-    """Whether the content looks like a Perfetto trace: protobuf packets, each with tag 0x0a and its length."""
-    return head[:1] == b"\x0a" and b"\x00" in head[:64]
+    """Whether the content looks like a Perfetto trace: packets, each with the tag 0x0a, its length, and what it holds."""
+    return look.is_packets(head)
 
 
 def _sqlite(source: Source) -> Profile:
