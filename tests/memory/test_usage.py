@@ -69,3 +69,21 @@ def test_an_error_passes_through_and_the_environment_stays(monkeypatch: pytest.M
 def test_it_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
     measure(lambda: torch.zeros(10), "cpu")
     assert capfd.readouterr() == ("", "")
+
+
+def test_on_a_gpu_the_allocator_s_statistics_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = {"now": 100, "peak": 900}
+
+    def reset(device: object) -> None:
+        state["peak"] = state["now"]
+
+    def step() -> None:
+        state["peak"], state["now"] = 700, 150
+
+    monkeypatch.setattr("torch.cuda.synchronize", lambda device: None)
+    monkeypatch.setattr("torch.cuda.memory_allocated", lambda device: state["now"])
+    monkeypatch.setattr("torch.cuda.max_memory_allocated", lambda device: state["peak"])
+    monkeypatch.setattr("torch.cuda.reset_peak_memory_stats", reset)
+    usage = measure(step, "cuda:0", timeline=False)
+    assert (usage.peak_bytes, usage.left_bytes, usage.timeline, usage.device) == (600, 50, (), "cuda:0")
+    assert "max_memory_allocated" in usage.how
