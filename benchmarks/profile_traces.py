@@ -6,7 +6,8 @@ Three parts, each with a made-up profile of a million events (``profile_data``):
   statistics and busy time in plain Python, HolisticTraceAnalysis (in an environment of its own), and the floor: msgspec going over
   the same bytes without keeping anything. TraceLens is not run: it took 37.8/16 of the CPU time of the same json reader where both were
   measured, and counts as that here.
-* ``rocpd``: a database of a million dispatches. labkit (read; read with statistics and busy time as a union of intervals), the
+* ``rocpd``: a database of a million dispatches. labkit (everything read; the
+  summary alone, with busy time as a union of intervals), the
   database's own views ``top_kernels`` and ``busy`` (a sum of durations, which counts overlap twice), and the floor: SQLite going over
   the dispatch table, one sum.
 * ``operators``: labkit's operator table against ``key_averages()`` of the same profiler, counts and times compared.
@@ -126,16 +127,11 @@ def by_labkit_asked(path: str) -> dict[str, Any]:
 
 
 def by_labkit_summary(path: str) -> dict[str, Any]:
-    """Read, kernels by their time, and busy time as a union: what the database's own summary answers, without its fault."""
-    from labkit.profile import questions, read
+    """Kernels by their time, and busy time as a union: what the database's own summary answers, without its fault."""
+    from labkit.profile.readers.rocpd import summary
 
-    profile = read(path)
-    table = questions.kernels(profile)
-    return {
-        "calls": int((profile.events["kind"] == "dispatch").sum()),
-        "kernels": table.height,
-        "busy_ns": questions.busy(profile).busy_ns,
-    }
+    kernels, busy = summary(path)
+    return {"calls": int(kernels["calls"].sum()), "kernels": kernels.height, "busy_ns": int(busy["busy_ns"].sum())}
 
 
 def by_views(path: str) -> dict[str, Any]:
@@ -173,7 +169,10 @@ WAYS: dict[str, Callable[[str], dict[str, Any]]] = {
 def child(way: str, path: str) -> None:
     """What a process of its own does: the imports, the work, one line of JSON."""
     if way.startswith("labkit"):
-        from labkit.profile import questions, readers  # noqa: F401
+        import polars  # noqa: F401
+
+        from labkit.profile import questions  # noqa: F401
+        from labkit.profile.readers import chrome, rocpd, sqlite  # noqa: F401
     elif way == "skipping":
         import msgspec  # noqa: F401
     begin = time.process_time()

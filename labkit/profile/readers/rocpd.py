@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -173,21 +174,21 @@ class _Set:
 
     def __init__(self, database: Database, suffix: str) -> None:
         self.database, self.suffix = database, suffix
-        self.strings = database.named(self._table("rocpd_string"), "id", "string")
-        self.metadata = database.named(self._table("rocpd_metadata"), "tag", "value")
+        self.strings = database.named(self.table("rocpd_string"), "id", "string")
+        self.metadata = database.named(self.table("rocpd_metadata"), "tag", "value")
         self.processes = self._pairs("rocpd_info_process", "pid")
         self.threads = self._pairs("rocpd_info_thread", "tid")
-        self.agents = {row["id"]: row for row in self._records("rocpd_info_agent")}
-        self.nodes = {row["id"]: row.get("machine_id") or row.get("hash") for row in self._records("rocpd_info_node")}
+        self.agents = {row["id"]: row for row in self.records("rocpd_info_agent")}
+        self.nodes = {row["id"]: row.get("machine_id") or row.get("hash") for row in self.records("rocpd_info_node")}
         self.index: dict[Any, int] = {}
         self.devices: dict[int, Device] = {}
 
-    def _table(self, base: str) -> str:
+    def table(self, base: str) -> str:
         """The table of this set. A file whose dispatches alone are plain may have its other tables so, too."""
         return f"{base}{self.suffix}" if f"{base}{self.suffix}" in self.database.tables else base
 
-    def _records(self, base: str) -> list[dict[str, Any]]:
-        table = self._table(base)
+    def records(self, base: str) -> list[dict[str, Any]]:
+        table = self.table(base)
         if table not in self.database.tables:
             return []
         names = self.database.columns(table)
@@ -196,7 +197,7 @@ class _Set:
         return [dict(zip(names, row, strict=True)) for row in self.database.rows(f"SELECT * FROM {quoted(table)}")]
 
     def _pairs(self, base: str, key: str) -> dict[Any, int]:
-        return {row["id"]: row[key] for row in self._records(base) if isinstance(row.get(key), int)}
+        return {row["id"]: row[key] for row in self.records(base) if isinstance(row.get(key), int)}
 
     def number(self, machines: Mapping[Any, int]) -> None:
         """Gives each agent its number: the one that rocprofv3 prints, on later machines of the file moved up."""
@@ -220,7 +221,7 @@ class _Set:
         return [frame for frame in found if frame is not None]
 
     def _take(self, base: str, wanted: dict[str, str]) -> pl.DataFrame | None:
-        table = self._table(base)
+        table = self.table(base)
         if table not in self.database.tables:
             return None
         found = self.database.take(table, wanted)
@@ -242,7 +243,7 @@ class _Set:
 
     def _correlated(self, found: pl.DataFrame) -> pl.DataFrame:
         """Joins calls and what they launched: by the stack id, which counts calls; by the correlation id where there is none."""
-        table = self._table("rocpd_event")
+        table = self.table("rocpd_event")
         if table not in self.database.tables:
             return found.drop("event")
         if not hasattr(self, "_events"):
@@ -257,7 +258,7 @@ class _Set:
             chosen.append(pl.col(key).alias("correlation"))
         if "category" in e.columns:
             chosen.append(pl.col("category"))
-        found = found.join(e.select(chosen).unique("event", keep="first"), on="event", how="left")
+        found = _joined(found, e.select(chosen))
         return found.drop(
             "event", *(["category"] if "label" not in found.columns and "category" in found.columns else [])
         )
@@ -266,7 +267,7 @@ class _Set:
         found = self._take(DISPATCH, _DISPATCH)
         if found is None:
             return None
-        symbols = {row["id"]: row for row in self._records("rocpd_info_kernel_symbol")}
+        symbols = {row["id"]: row for row in self.records("rocpd_info_kernel_symbol")}
         names = {key: _kernel_name(row) for key, row in symbols.items()}
         extra = [looked_up(found["kernel"], names, pl.String).alias("name")] if "kernel" in found.columns else []
         if "kernel" in found.columns:
@@ -323,7 +324,7 @@ class _Set:
 
     def counters(self) -> pl.DataFrame | None:
         """One row for each dispatch and counter; None where nothing was counted."""
-        tables = [self._table(b) for b in ("rocpd_pmc_event", "rocpd_info_pmc", DISPATCH)]
+        tables = [self.table(b) for b in ("rocpd_pmc_event", "rocpd_info_pmc", DISPATCH)]
         if not set(tables) <= set(self.database.tables):
             return None
         values, info, dispatch = map(quoted, tables)
@@ -333,7 +334,7 @@ class _Set:
         )
         if not rows:
             return None
-        names = {row["id"]: _kernel_name(row) for row in self._records("rocpd_info_kernel_symbol")}
+        names = {row["id"]: _kernel_name(row) for row in self.records("rocpd_info_kernel_symbol")}
         return pl.DataFrame(
             {
                 "dispatch": pl.Series([row[0] for row in rows], dtype=pl.Int64, strict=False),
@@ -342,6 +343,16 @@ class _Set:
                 "value": pl.Series([row[3] for row in rows], dtype=pl.Float64, strict=False),
             }
         )
+
+
+def _joined(found: pl.DataFrame, events_of: pl.DataFrame) -> pl.DataFrame:
+    """``found`` with what stands for its ``event``. Ids that count up by one, as they usually do, are places."""
+    ids = events_of["event"]
+    if ids.null_count() or not len(ids) or ids[-1] - ids[0] != len(ids) - 1 or not (ids.diff().drop_nulls() == 1).all():
+        return found.join(events_of.unique("event", keep="first"), on="event", how="left")
+    place = found["event"] - ids[0]
+    place = pl.select(pl.when(place.is_between(0, len(ids) - 1)).then(place)).to_series().cast(pl.UInt32)
+    return found.with_columns(events_of[c].gather(place).alias(c) for c in events_of.columns if c != "event")
 
 
 def _kernel_name(symbol: Mapping[str, Any]) -> str | None:
@@ -364,10 +375,67 @@ def _properties(text: Any) -> tuple[int | None, int | None]:
 
 def looked_up(numbers: pl.Series, table: Mapping[Any, Any], dtype: Any = pl.Int64) -> pl.Series:
     """What each number stands for; null where the table does not have it."""
-    table = {key: value for key, value in table.items() if isinstance(key, int)}
+    table = {key: value for key, value in table.items() if isinstance(key, int) and not isinstance(key, bool)}
     if not table or numbers.dtype != pl.Int64:
         return pl.Series(numbers.name, [None], dtype=dtype).new_from_index(0, len(numbers))
+    values = pl.Series(list(table.values()), dtype=dtype, strict=False)
+    if dtype == pl.String:
+        values = values.cast(pl.Categorical)
+    low, high = min(table), max(table)
+    if high - low < 1 << 20:  # numbers from 1 on, as they usually are: a list to look into
+        place = pl.Series([None], dtype=pl.UInt32).new_from_index(0, high - low + 1)
+        keys = pl.Series([key - low for key in table], dtype=pl.UInt32)
+        place = place.scatter(keys, pl.Series(range(len(table)), dtype=pl.UInt32))
+        inside = pl.select(pl.when(numbers.is_between(low, high)).then(numbers - low)).to_series().cast(pl.UInt32)
+        return values.gather(place.gather(inside)).alias(numbers.name)
     keys = pl.Series(list(table), dtype=pl.Int64)
-    return numbers.replace_strict(
-        keys, pl.Series(list(table.values()), dtype=dtype, strict=False), default=None, return_dtype=dtype
+    places = numbers.replace_strict(
+        keys, pl.Series(range(len(table)), dtype=pl.UInt32), default=None, return_dtype=pl.UInt32
     )
+    return values.gather(places).alias(numbers.name)
+
+
+def summary(path: Path | str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What rocpd's views ``top_kernels`` and ``busy`` answer, without reading the rest: kernels, and busy time of each device.
+
+    First table: ``name``, ``calls``, ``total_ns``, the longest first. Second: ``device``, ``busy_ns`` (a union: what overlaps counts
+    once), ``span_ns`` (of all devices). Raises LabkitError for what is no rocpd database.
+    """
+    from labkit.profile.readers.sqlite import opened
+
+    wanted = {key: _DISPATCH[key] for key in ("kernel", "agent", "start_ns", "end_ns")}
+    parts = []
+    with opened(Path(path)) as database:
+        suffixes = _suffixes(database)
+        if not suffixes:
+            raise LabkitError(f"{Path(path).name} is no rocpd database.", "Name the database that rocprofv3 wrote.")
+        sets = [_Set(database, suffix) for suffix in suffixes]
+        machines: dict[Any, int] = {}
+        for one in sets:
+            for node in one.nodes.values():
+                machines.setdefault(node, len(machines))
+        for one in sets:
+            one.number(machines)
+            found = database.take(one.table(DISPATCH), wanted)
+            names = {row["id"]: _kernel_name(row) for row in one.records("rocpd_info_kernel_symbol")}
+            good = (found["start_ns"] > 0) & (found["end_ns"] >= found["start_ns"])
+            parts.append(
+                found.with_columns(
+                    looked_up(found["kernel"], names, pl.String).alias("name"),
+                    looked_up(found["agent"], one.index).alias("device"),
+                ).filter(good)
+            )
+    every = pl.concat(parts)
+    kernels = every.group_by("name").agg(
+        pl.len().cast(pl.Int64).alias("calls"), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total_ns")
+    )
+    rows = []
+    first, last = every["start_ns"].to_numpy(), every["end_ns"].to_numpy()
+    span = int(last.max() - first.min()) if every.height else 0
+    for device in every["device"].unique().drop_nulls().sort():
+        mine = every.filter(pl.col("device") == device).select("start_ns", "end_ns").sort("start_ns")
+        before = mine["end_ns"].cum_max().shift(1, fill_value=mine["start_ns"][0])
+        fresh = pl.select((mine["end_ns"] - pl.max_horizontal(mine["start_ns"], before)).clip(0)).to_series().sum()
+        rows.append((device, fresh, span))
+    schema = {"device": pl.Int32, "busy_ns": pl.Int64, "span_ns": pl.Int64}
+    return kernels.sort("total_ns", "name", descending=[True, False]), pl.DataFrame(rows, schema=schema, orient="row")

@@ -5,6 +5,7 @@ rocpd (rocprofv3), RPD, rocprof v1's results.db, and the analysis database of ro
 
 from __future__ import annotations
 
+import mmap
 import os
 import sqlite3
 import tempfile
@@ -16,9 +17,11 @@ from typing import Any
 import polars as pl
 
 from labkit.errors import LabkitError
+from labkit.profile.readers.sqlite_pages import whole_columns
 from labkit.profile.table import Profile
 
 STEPS = 1_000_000  # of SQLite's machine between two looks at how long a question takes
+LARGE = 1 << 20  # bytes from which on a file's pages are read without SQLite
 TAKEN = 1 << 16  # rows that are taken at once
 
 
@@ -64,6 +67,9 @@ class Database:
         chosen = {ours: there[theirs.lower()] for ours, theirs in wanted.items() if theirs.lower() in there}
         if not chosen:
             return pl.DataFrame()
+        plain = self._from_pages(table, chosen) if not tail else None
+        if plain is not None:
+            return plain
         cursor = self.connection.execute(
             f"SELECT {', '.join(map(quoted, chosen.values()))} FROM {quoted(table)} {tail}"
         )
@@ -77,6 +83,27 @@ class Database:
         if not parts:
             return pl.DataFrame(schema=dict.fromkeys(chosen, pl.Int64))
         return pl.concat(parts, how="vertical_relaxed")
+
+    def _from_pages(self, table: str, chosen: dict[str, str]) -> pl.DataFrame | None:
+        """The same columns straight from the file, where it is large and the table plain; else None."""
+        if self.tables.get(table) != "table" or self.path.stat().st_size < LARGE:
+            return None
+        information = self.rows(f"PRAGMA table_xinfo({quoted(table)})")
+        if any(row[6] for row in information):
+            return None
+        number = {row[1]: row[0] for row in information}
+        keys = [row for row in information if row[5]]
+        own = keys[0][0] if len(keys) == 1 and str(keys[0][2]).upper() == "INTEGER" else -1
+        ((root,),) = self.rows("SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            found = whole_columns(content, root, [number[name] for name in chosen.values()], own)
+        if found is None:
+            return None
+        columns = []
+        for ours, (values, there) in zip(chosen, found, strict=True):
+            series = pl.Series(ours, values, dtype=pl.Int64)
+            columns.append(series if there.all() else series.set(pl.Series(~there), None))
+        return pl.DataFrame(columns)
 
     def named(self, table: str, key: str, text: str) -> dict[Any, str]:
         """Number -> text of a table of names; empty where there is no such table."""

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labkit.errors import LabkitError
+from labkit.profile.readers import rocpd as rocpd_reader
 from labkit.profile.readers import sqlite
 from labkit.profile.table import Profile
 
@@ -220,6 +221,30 @@ def test_only_the_view_of_kernels(tmp_path: Path) -> None:
     )
     (row,) = sqlite.read(path).dispatches.to_dicts()
     assert (row["name"], row["device"], row["end_ns"] - row["start_ns"], row["grid_x"]) == ("k", 4, 9, 2)
+
+
+def test_large_files_are_read_from_their_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "l.db", {**rocpd("_a1", dispatches=800), **rocpd("_b2", machine="n", dispatches=7)})
+    plain = sqlite.read(path)
+    monkeypatch.setattr(sqlite, "LARGE", 0)
+    keys = ["kind", "device", "start_ns", "name"]
+    frames = [p.events.with_columns(pl.col("name").cast(pl.String)).sort(keys) for p in (plain, sqlite.read(path))]
+    assert frames[0].equals(frames[1]) and frames[0].height == 813
+
+
+def test_the_summary_alone_counts_overlap_once(tmp_path: Path) -> None:
+    tables = rocpd("_1", dispatches=4)
+    columns, rows = tables["rocpd_kernel_dispatch_1"]
+    spans = [(T, T + 10), (T, T + 30), (T + 5, T + 20), (T + 40, T + 45)]
+    tables["rocpd_kernel_dispatch_1"] = (
+        columns,
+        [(*r[:10], *span, *r[12:]) for r, span in zip(rows, spans, strict=True)],
+    )
+    kernels, busy = rocpd_reader.summary(write(tmp_path / "s.db", tables))
+    assert kernels.with_columns(pl.col("name").cast(pl.String)).rows() == [("b(int)", 2, 35), ("a(int)", 2, 25)]
+    assert busy.rows() == [(1, 20, 45), (2, 35, 45)]
+    with pytest.raises(LabkitError):
+        rocpd_reader.summary(write(tmp_path / "n.db", {"notes": ("id", [])}))
 
 
 def test_counters(tmp_path: Path) -> None:
