@@ -1,0 +1,127 @@
+"""Why the GPU was idle: its gaps by their length and by what the host was doing."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from labkit.profile import questions as ask
+from labkit.profile.table import Profile
+from labkit.show import style
+from labkit.show.picture import Picture, new_figure, table
+from labkit.show.profiles import look
+
+_SHOWN = 4  # reasons with a colour of their own
+_COLOURS = (style.VERMILLION, style.BLUE, style.BROWN, style.ROSE, "#8F8F5F", "#B8B8B8")
+_HATCHES = ("//", "", "xx", "..", "--", "")
+OTHER, UNKNOWN = "something else", "not recorded"
+
+
+def gaps(profile: Profile, *, bins: int = 40) -> Picture:
+    """The idle time of the GPUs, by the length of the gaps (logarithmic axis) and by what the host was in.
+
+    The dashed line is what a launch to an idle GPU takes in this profile, where calls are recorded: gaps near it are the
+    price of launching, much longer ones are the host doing something else. ``values``: ``edges`` [bins + 1] in ns, ``idle_ns``
+    (host -> array [bins]), ``counts`` [bins], ``overhead_ns`` (None where unknown).
+    """
+    found = ask.gaps(profile).filter(pl.col("length_ns") > 0)
+    if found.height == 0:
+        has = ask.window(profile) is not None
+        return look.nothing(
+            profile, "Idle gaps", "The GPU was never idle." if has else "This profile has no kernels with time stamps."
+        )
+    length = found["length_ns"].to_numpy()
+    low, high = float(length.min()) / 1.05, float(length.max()) * 1.05
+    overhead = ask.launches(profile).overhead_ns
+    if overhead:
+        low, high = min(low, overhead / 1.3), max(high, overhead * 1.3)
+    edges = np.geomspace(low, high, bins + 1)
+    steps = r"(?i)^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter|profilerstep)\s*[#:_ ]?\s*\d+$"
+    host = found.select(
+        pl.col("host").cast(pl.String).str.replace(steps, "the step's own code").fill_null(UNKNOWN).alias("host"),
+        "length_ns",
+    )
+    ranked = host.group_by("host").agg(pl.col("length_ns").sum()).sort(["length_ns", "host"], descending=[True, False])
+    named = [name for name in ranked["host"].to_list() if name != UNKNOWN][:_SHOWN]
+    idle: dict[str, np.ndarray] = {}
+    texts = host["host"].to_numpy()
+    for name in named:
+        idle[name] = np.histogram(length[texts == name], edges, weights=length[texts == name])[0]
+    rest = ~np.isin(texts, [*named, UNKNOWN])
+    for name, mask in ((OTHER, rest), (UNKNOWN, texts == UNKNOWN)):
+        if mask.any():
+            idle[name] = np.histogram(length[mask], edges, weights=length[mask])[0]
+    counts = np.histogram(length, edges)[0]
+    total = int(length.sum())
+    unit, word = look.scale(max(sum(idle.values()).max(), 1))
+    title = look.labelled(profile, f"Idle: {look.ns(total)} in {length.size:,} gap{'s' if length.size > 1 else ''}")
+    ruler = look.Ruler(9.5)
+    with style.look():
+        figure = new_figure(7.2, 3.5 + 0.2 * (len(idle) > 2) + 0.2 * (len(idle) > 4))
+        axes = figure.add_subplot()
+        base = np.zeros(bins)
+        for name, amounts in idle.items():
+            k = _SHOWN if name == OTHER else _SHOWN + 1 if name == UNKNOWN else named.index(name)
+            axes.bar(
+                edges[:-1] / 1e3,
+                amounts / unit,
+                width=np.diff(edges) / 1e3,
+                bottom=base / unit,
+                align="edge",
+                color=_COLOURS[k],
+                edgecolor=style.BACKGROUND,
+                linewidth=0.4,
+                hatch=_HATCHES[k],
+                label=ruler.fit(f"{name} {amounts.sum() / total:.0%}", 2.9),
+            )
+            base = base + amounts
+        axes.set_xscale("log")
+        axes.set_xlim(low / 1e3, high / 1e3)
+        axes.set_ylim(0, base.max() / unit * 1.1)
+        if overhead:
+            axes.axvline(overhead / 1e3, color=style.BLACK, linestyle=(0, (4, 3)), linewidth=1.3)
+            right = np.log(overhead / low) > 0.6 * np.log(high / low)
+            axes.annotate(
+                f"a launch: {look.ns(overhead)}",
+                (overhead / 1e3, 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(-4 if right else 4, -3),
+                textcoords="offset points",
+                ha="right" if right else "left",
+                va="top",
+                fontsize=9,
+                bbox={"facecolor": style.BACKGROUND, "edgecolor": "none", "pad": 0.8, "alpha": 0.9},
+            )
+        axes.xaxis.set_major_formatter(_plain)
+        axes.xaxis.set_minor_formatter(lambda value, position: "")
+        if high / low < 30:
+            from labkit.show.charts import _plain_ticks
+
+            _plain_ticks(axes.xaxis)
+        axes.set_xlabel("length of a gap in µs")
+        axes.set_ylabel(f"idle time in {word}")
+        axes.set_title(title)
+        figure.legend(loc="outside lower center", ncols=2, title="what the host was in", title_fontsize=9.5)
+    rows: list[tuple[str, ...]] = [("the host was in", "idle time", "share")]
+    rows += [(name, look.ns(float(a.sum())), f"{a.sum() / total:.1%}") for name, a in idle.items()]
+    middle = float(np.median(length))
+    more = [f"longest {look.ns(int(length.max()))}, median {look.ns(middle)}"]
+    if overhead:
+        below = length[length <= 2 * overhead]
+        more.append(
+            f"a launch to an idle GPU takes {look.ns(overhead)}; gaps up to twice that: {below.size:,} of {length.size:,}, "
+            f"{below.sum() / total:.1%} of the idle time"
+        )
+    told = ", ".join(f"{name} {a.sum() / total:.0%}" for name, a in idle.items())
+    values = {"edges": edges, "idle_ns": idle, "counts": counts, "overhead_ns": overhead}
+    return Picture(
+        figure,
+        "\n".join([title, *more, table(rows)]),
+        f"{title}; {'; '.join(more)}. The host was in: {told}",
+        values,
+        axes,
+    )
+
+
+def _plain(value: float, position: int) -> str:
+    return f"{value:,g}" if value < 1 else f"{value:,.0f}"
