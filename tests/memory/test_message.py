@@ -21,6 +21,11 @@ MESSAGES = {  # where it was posted -> (message, cause)
         "already allocated; 90.00 MiB free; 7.36 GiB reserved in total by PyTorch)",
         "too-much",
     ),
+    "made up: a little more is free than was asked for": (
+        "HIP out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total capacity of 20.00 GiB of which 6.00 GiB is free. "
+        "Of the allocated memory 13.00 GiB is allocated by PyTorch, and 0.50 GiB is reserved by PyTorch but unallocated.",
+        "too-much",
+    ),
     "nothing but the name": ("RuntimeError: CUDA out of memory.", "unknown"),
 }
 
