@@ -100,7 +100,7 @@ def _block(pages: np.ndarray, wanted: Sequence[int], rowid: int) -> list[tuple[n
         at = at + long
     if len(payload) and payload.max() > size - 35:
         return None
-    number, at = _varint(text, at + 1)
+    number, at = _varint(text, at + 1, rowid in wanted)
     length = text[at].astype(np.int64)
     last = max(wanted)
     if len(length) and (length.max() >= 128 or length.min() < last + 2):
@@ -119,7 +119,7 @@ def _block(pages: np.ndarray, wanted: Sequence[int], rowid: int) -> list[tuple[n
         if column in order:
             if column == rowid and not kind.any():
                 found[order[column]] = (number, np.ones(len(number), dtype=bool))
-            elif not _WHOLE[kind].all():
+            elif not (_WHOLE[int(kind[0])] if uniform else _WHOLE[kind].all()):
                 return None
             else:
                 found[order[column]] = _values(words, where, kind, uniform)
@@ -138,16 +138,17 @@ def _values(words: np.ndarray, where: np.ndarray, kind: np.ndarray, uniform: boo
     return value, kind != 0
 
 
-def _varint(text: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A number of up to nine bytes, seven bits in each (eight in the ninth), and the place behind it."""
+def _varint(text: np.ndarray, at: np.ndarray, asked: bool) -> tuple[np.ndarray, np.ndarray]:
+    """A number of up to nine bytes, seven bits in each (eight in the ninth), and the place behind it. Not ``asked``: zeros."""
     value = np.zeros(len(at), dtype=np.int64)
     open_ = np.ones(len(at), dtype=bool)
     for place in range(9):
-        byte = text[at].astype(np.int64)
-        grown = value << 8 | byte if place == 8 else value << 7 | byte & 127
-        value = np.where(open_, grown, value)
+        byte = text[at]
+        if asked:
+            grown = value << 8 | byte if place == 8 else value << 7 | byte & 127
+            value = np.where(open_, grown, value)
         at = at + open_
-        open_ = open_ & (byte >= 128)
+        open_ &= byte >= 128
         if not open_.any():
             break
     return value, at
