@@ -16,7 +16,8 @@ def facts(profile: Profile) -> dict[str, Any]:
     """Kernels by total time, span, busy time and devices, and the lists that the format has; unknown is None.
 
     Keys: ``kind``, ``dispatches``, ``kernels`` ([{name, calls, total_ns}], the largest first), ``span_ns`` (last end minus first start),
-    ``busy_ns`` (per device the union of its dispatches, summed), ``devices`` (those with a dispatch); further ``apis``, ``copies``, ``domains``,
+    ``busy_ns`` (per device the union of its dispatches, summed), ``devices`` (those with a dispatch); further
+    ``apis``, ``copies``, ``domains``,
     ``operations``, ``counters`` and the profile's extras where there are any. Times in nanoseconds, rounded.
     """
     found: dict[str, Any] = {"kind": profile.kind}

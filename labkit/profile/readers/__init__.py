@@ -15,7 +15,8 @@ __all__ = ["read", "read_bytes"]
 def read(source: str | Path | Iterable[str | Path]) -> Profile:
     """The profile in a file, a folder of one run's files, or several files of one run.
 
-    The content decides, never the name: rocprof v1, rocprofv2, rocprofv3 (every CSV, JSON, rocpd), RPD, rocprof-compute, torch.profiler; plain,
+    The content decides, never the name: rocprof v1, rocprofv2, rocprofv3 (every CSV, JSON, rocpd), RPD,
+    rocprof-compute, torch.profiler; plain,
     gzipped, or pasted into a text. Raises LabkitError for what cannot be read.
     """
     from labkit.profile.readers import files

@@ -50,11 +50,16 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 # columns that are neither one of the roles nor a counter
 FURTHER = frozenset(
-    ("kind domain guid kernelid countername countervalue direction sourceagentid destinationagentid address allocflags "
-     "sampletimestamp execmask instruction instructioncomment nodeid logicalnodeid agenttype cpucorescount simdcount cucount gfxtargetversion "
-     "vendorid vendorname productname modelname queueindex wavesize sig obj dispatchns completens calls totaldurationns averagens "
-     "percentage minns maxns stddev durationnsec averagensec percentinc minnsec maxnsec workloadname gpuarch gpumodel rocmversion cupergpu "
-     "gpusoc numcu xccindex wavesize1 correlationid1 iterations hostname command").split()
+    [
+        "kind", "domain", "guid", "kernelid", "countername", "countervalue", "direction", "sourceagentid",
+        "destinationagentid", "address", "allocflags", "sampletimestamp", "execmask", "instruction",
+        "instructioncomment", "nodeid", "logicalnodeid", "agenttype", "cpucorescount", "simdcount", "cucount",
+        "gfxtargetversion", "vendorid", "vendorname", "productname", "modelname", "queueindex", "wavesize", "sig",
+        "obj", "dispatchns", "completens", "calls", "totaldurationns", "averagens", "percentage", "minns", "maxns",
+        "stddev", "durationnsec", "averagensec", "percentinc", "minnsec", "maxnsec", "workloadname", "gpuarch",
+        "gpumodel", "rocmversion", "cupergpu", "gpusoc", "numcu", "xccindex", "wavesize1", "correlationid1",
+        "iterations", "hostname", "command",
+    ]
 )  # fmt: skip
 
 KNOWN = FURTHER | {name for names in ROLES.values() for name in names}
@@ -73,6 +78,7 @@ def total_column(names: Collection[str]) -> tuple[str, int] | None:
 
 
 Names = Collection[str]
+_MACHINE = {"workloadname", "gpumodel", "cupergpu", "numcu", "rocmversion", "vbios"}
 
 # table -> whether a header is its header; the first that fits
 TABLES: tuple[tuple[str, Callable[[Names], bool]], ...] = (
@@ -85,18 +91,19 @@ TABLES: tuple[tuple[str, Callable[[Names], bool]], ...] = (
     ("compute-long", lambda c: "countername" in c and "dispatchid" in c),
     ("kernel-trace", lambda c: "kernelname" in c and ("kind" in c or ("starttimestamp" in c and "agentid" in c))),
     ("rocprofv2", lambda c: "kernelname" in c and "grd" in c and "dispatchid" in c),
-    ("rocprof-v1", lambda c: "kernelname" in c and ("beginns" in c or "durationns" in c or {"grd", "gpuid"} & set(c) != set() and "index" in c)),
+    ("rocprof-v1", lambda c: "kernelname" in c and ("beginns" in c or "durationns" in c or ("index" in c and ("grd" in c or "gpuid" in c)))),
     ("compute-wide", lambda c: "dispatchid" in c and "kernelname" in c and ("gpuid" in c or "gridsize" in c)),
     ("api-trace", lambda c: "domain" in c and "function" in c),
     ("summary", lambda c: "domain" in c and "calls" in c and "name" in c and total_column(c) is not None),
     ("statistics", lambda c: "calls" in c and "name" in c and total_column(c) is not None),
-    ("sysinfo", lambda c: ("gpuarch" in c or "gpusoc" in c) and len({"workloadname", "gpumodel", "cupergpu", "numcu", "rocmversion", "vbios"} & set(c)) >= 2),
+    ("sysinfo", lambda c: ("gpuarch" in c or "gpusoc" in c) and len(_MACHINE & set(c)) >= 2),
 )  # fmt: skip
 
 # a header has one of these; the cheap question before the dear ones
 WORDS = re.compile(
     r"kernel_?name|counter_?name|start_?timestamp|begin_?ns|alloc_?flags|allocation_?size|sample_?timestamp|agent_?type"
-    r"|total_?duration|dispatch_?id|duration \(|source_?agent|gpu_?arch|gpu_soc|workload_?name|(?:correlation|agent|queue|thread|process|gpu)[_-]?id\b|function\"?[,;\t|]",
+    r"|total_?duration|dispatch_?id|duration \(|source_?agent|gpu_?arch|gpu_soc|workload_?name"
+    r"|(?:correlation|agent|queue|thread|process|gpu)[_-]?id\b|function\"?[,;\t|]",
     re.I,
 )
 

@@ -30,7 +30,12 @@ _NUMBERS = (
     "queue", "stream", "thread", "process", "dispatch", "correlation", "start_ns", "end_ns", *LAUNCH,
 )  # fmt: skip
 _WHOLE = frozenset(name for role in _NUMBERS for name in columns.ROLES[role])
-_SMALL = frozenset(name for role in LAUNCH if role in ("vgpr", "accum_vgpr", "sgpr", "workgroup_x", "workgroup_y", "workgroup_z") for name in columns.ROLES[role])  # fmt: skip
+_SMALL = frozenset(
+    name
+    for role in LAUNCH
+    if role in ("vgpr", "accum_vgpr", "sgpr", "workgroup_x", "workgroup_y", "workgroup_z")
+    for name in columns.ROLES[role]
+)
 _AGENTS = ("agentid", "gpuid", "sourceagentid", "destinationagentid")
 _LABELS = frozenset(("kernelname", "function", "direction", "countername", "domain", "guid", *_AGENTS))
 _UNUSED = frozenset(
@@ -100,7 +105,11 @@ def read(source: Source) -> Fast | None:
     except (pl.exceptions.PolarsError, ValueError, _CutError):
         return None
     if not frames:
-        return Fast(table, pl.DataFrame(schema={h: schema[h] for i, h in enumerate(header) if i in wanted}), dict(zip(header, names, strict=True)))  # fmt: skip
+        return Fast(
+            table,
+            pl.DataFrame(schema={h: schema[h] for i, h in enumerate(header) if i in wanted}),
+            dict(zip(header, names, strict=True)),
+        )
     frame = _constants(pl.concat(frames), [*_WHOLE])
     together = pl.concat(launches).group_by(named, *launch).agg(pl.col("dispatches").sum()) if launches else None
     return Fast(table, frame, dict(zip(header, names, strict=True)), together, passed_over)

@@ -29,11 +29,7 @@ def read(table: str, frame: pl.DataFrame, printed: dict[str, str]) -> Profile:
     kind, tool = KINDS[table]
     odd: list[str] = []
     counters = _counters(table, frame, printed)
-    if "countername" in frame.columns:
-        frame, repeated = _once(frame)
-        if repeated:
-            odd.append(f"{repeated} dispatches have several time stamps (they were replayed): no times are used.")
-    elif table == "compute-wide":
+    if "countername" in frame.columns or table == "compute-wide":
         frame, repeated = _once(frame)
         if repeated:
             odd.append(f"{repeated} dispatches have several time stamps (they were replayed): no times are used.")

@@ -55,10 +55,8 @@ def _file(path: Path) -> Profile:
         with path.open("rb") as file, contextlib.ExitStack() as stack:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             stack.callback(_close, content)
-            if content[:2] == b"\x1f\x8b":
-                source = Source(unpack(content), path.name)
-            else:
-                source = Source(content, path.name, path)
+            packed = content[:2] == b"\x1f\x8b"
+            source = Source(unpack(content), path.name) if packed else Source(content, path.name, path)
             found = _guarded(source)
     except OSError as error:
         raise LabkitError(

@@ -7,7 +7,8 @@ import re
 from labkit.profile.readers import pasted
 
 _FIRST = re.compile(
-    r"(?:^|[\"'|>\s,])(?:KERNEL_DISPATCH|MEMORY_COPY|MEMORY_ALLOCATION|SCRATCH_MEMORY|(?:HIP|HSA|MARKER|RCCL|ROCDECODE|ROCJPEG|OMPT)_[A-Z_]*API[A-Z_]*)\b"
+    r"(?:^|[\"'|>\s,])(?:KERNEL_DISPATCH|MEMORY_COPY|MEMORY_ALLOCATION|SCRATCH_MEMORY|(?:HIP|HSA|MARKER|"
+    r"RCCL|ROCDECODE|ROCJPEG|OMPT)_[A-Z_]*API[A-Z_]*)\b"
 )
 _WHOLE = re.compile(r"\d+")
 _REAL = re.compile(r"\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
@@ -15,7 +16,16 @@ _REAL = re.compile(r"\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _LAUNCH = ["ldsblocksize", "scratchsize", "vgprcount", "accumvgprcount", "sgprcount"]
 _SIZES = ["workgroupsizex", "workgroupsizey", "workgroupsizez", "gridsizex", "gridsizey", "gridsizez"]
 _API = ["domain", "function", "processid", "threadid", "correlationid", "starttimestamp", "endtimestamp"]
-_COPY = ["kind", "direction", "streamid", "sourceagentid", "destinationagentid", "correlationid", "starttimestamp", "endtimestamp"]  # fmt: skip
+_COPY = [
+    "kind",
+    "direction",
+    "streamid",
+    "sourceagentid",
+    "destinationagentid",
+    "correlationid",
+    "starttimestamp",
+    "endtimestamp",
+]
 _ALLOCATION = ["kind", "operation", "agentid", "allocationsize", "address", "correlationid", "starttimestamp", "endtimestamp"]  # fmt: skip
 _SCRATCH = ["kind", "operation", "agentid", "queueid", "threadid", "allocflags", "starttimestamp", "endtimestamp"]
 _STATISTICS = ["name", "calls", "totaldurationns", "averagens", "percentage", "minns", "maxns", "stddev"]
@@ -23,7 +33,8 @@ _SUMMARY = ["name", "domain", "calls", "durationnsec", "averagensec", "percentin
 
 _COUNTERS = [
     "correlationid", "dispatchid", "agentid", "queueid", "processid", "threadid", "gridsize", "kernelid", "kernelname", "workgroupsize",
-    "ldsblocksize", "scratchsize", "vgprcount", "accumvgprcount", "sgprcount", "countername", "countervalue", "starttimestamp", "endtimestamp",
+    "ldsblocksize", "scratchsize", "vgprcount", "accumvgprcount", "sgprcount", "countername",
+    "countervalue", "starttimestamp", "endtimestamp",
 ]  # fmt: skip
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 _COUNTER = re.compile(r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}Counter_?Name\s*:\s*\S", re.M | re.I)
 _GPU = re.compile(
-    r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}(?:GPU|Agent)\s*:\s*\d+[^\n]{0,200}\n[^\w]{0,80}(?:\d{1,9}\t)?Name\s*:\s*gfx[0-9a-f]{3,}", re.M | re.I
+    r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}(?:GPU|Agent)\s*:\s*\d+[^\n]{0,200}\n[^\w]{0,80}(?:\d{1,9}\t)?Name\s*:\s*gfx[0-9a-f]{3,}",
+    re.M | re.I,
 )
-_CONFIGURATION = re.compile(r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}Method\s*:\s*(?:host_trap|stochastic|none)\b", re.M | re.I)
+_CONFIGURATION = re.compile(
+    r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}Method\s*:\s*(?:host_trap|stochastic|none)\b", re.M | re.I
+)
 _TARGET = re.compile(r"^[^\n]{0,80}?\b(?:Name|GPU|Agent)\b[^\n]{0,80}?\b(gfx[0-9a-f]{3,5})\b", re.M | re.I)
 
 _LOG = re.compile(
@@ -22,7 +25,8 @@ _LOG = re.compile(
     re.M | re.I,
 )  # fmt: skip
 _FIELDS = {
-    "target": r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}(?:INFO\W{0,5})?Target\s*:\s*(\S+)", "command": r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}(?:INFO\W{0,5})?Command\s*:\s*(.+?)\s*$",
+    "target": r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}(?:INFO\W{0,5})?Target\s*:\s*(\S+)",
+    "command": r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}(?:INFO\W{0,5})?Command\s*:\s*(.+?)\s*$",
 }  # fmt: skip
 _VERSION = re.compile(r"(?:rocprofiler[- ]compute|rocprof-compute|omniperf)\s+version\s*:\s*v?([\w.+-]+)", re.I)
 
@@ -40,7 +44,8 @@ def kind_and_extras(text: str) -> tuple[str, dict[str, Any], str | None] | None:
     if listed is not None and (log is None or listed.start() < log.start()):
         gpus = sorted({found.lower() for found in _TARGET.findall(text)})
         counters = [
-            m.group(1) for m in re.finditer(r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}Counter_?Name\s*:\s*(\w+)", text, re.M | re.I)
+            m.group(1)
+            for m in re.finditer(r"^(?:[ ]{0,9}\d{1,9}\t)?[^\w\n]{0,40}Counter_?Name\s*:\s*(\w+)", text, re.M | re.I)
         ]
         return "rocprofv3-list-avail", {"gpus": gpus, "available": list(dict.fromkeys(counters))}, None
     if log is not None:

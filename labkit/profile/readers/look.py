@@ -12,7 +12,10 @@ from labkit.profile.readers import columns, headless, listing, pasted
 _FAR = 4 << 20  # bytes that are looked at line by line
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
 _TRACE = re.compile(rb'"(?:traceEvents|rocprofiler-sdk-tool|deviceProperties|ph|BeginNs|schemaVersion)"')
-_FILES = re.compile(r"(?:_trace|_stats|_collection|agent_info|pmc_perf|sysinfo|results|_results)\.(?:csv|json|db)$|\.rpd$|\.pt\.trace\.json(?:\.gz)?$", re.I)  # fmt: skip
+_FILES = re.compile(
+    r"(?:_trace|_stats|_collection|agent_info|pmc_perf|sysinfo|results|_results)\.(?:csv|json|db)$|\.rpd$|\.pt\.trace\.json(?:\.gz)?$",
+    re.I,
+)
 
 
 def begins(content: bytes | mmap.mmap) -> int | None:

@@ -1,6 +1,7 @@
 """Several tables of one run as one profile: tables of one text, or the files of a folder.
 
-What two tables say of the same dispatches counts once: a counter table beside a kernel trace, the passes of a counter collection, statistics beside
+What two tables say of the same dispatches counts once: a counter table beside a kernel trace, the passes of a
+counter collection, statistics beside
 the trace that they are made of. Processes that share the GPUs keep their correlations apart.
 """
 
@@ -78,7 +79,9 @@ def _once(parts: Sequence[Profile]) -> tuple[list[Profile], list[str]]:
             odd.append(f"the dispatches of {part.kind} are those of {kind}: counted once.")
             part = replace(part, events=part.events.filter(pl.col("kind") != "dispatch"))
         elif taken is not None and part.kind == kind and part.counters is not None and _same(taken, mine):
-            odd.append("the counters come from several passes of one program: each dispatch is counted once, with the times of its first pass.")  # fmt: skip
+            odd.append(
+                "the counters come from several passes of one program: each dispatch is counted once, with the times of its first pass."
+            )
             part = replace(part, events=part.events.filter(pl.col("kind") != "dispatch"))
         elif taken is None:
             taken, kind = mine, part.kind

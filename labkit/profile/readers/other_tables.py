@@ -98,7 +98,9 @@ def pc_sampling(frame: pl.DataFrame) -> Profile:
     extras: dict[str, Any] = {"samples": int(frame["sampletimestamp"].is_not_null().sum())}
     if "instruction" in frame.columns:
         counted = frame["instruction"].cast(pl.String).drop_nulls().value_counts(sort=True, name="samples").head(50)
-        extras["instructions"] = [tuple(row) for row in counted.sort(["samples", "instruction"], descending=[True, False]).rows()]  # fmt: skip
+        extras["instructions"] = [
+            tuple(row) for row in counted.sort(["samples", "instruction"], descending=[True, False]).rows()
+        ]
     return Profile("rocprofv3-pc-sampling", empty(), tool=_TOOL, extras=extras)
 
 
@@ -146,14 +148,15 @@ def sysinfo(frame: pl.DataFrame) -> Profile:
     old = text("gpusoc")
     if arch is None and old is not None and re.match(r"gfx\w+$", old):
         arch = old
+    model, units = text("gpumodel"), _int(text("cupergpu", "numcu"))
     found = {
         "gpu_arch": arch,
-        "gpu_model": text("gpumodel"),
+        "gpu_model": model,
         "rocm_version": text("rocmversion", "hostrocmver"),
-        "compute_units": _int(text("cupergpu", "numcu")),
+        "compute_units": units,
     }
     version = text("rocprofilercomputeversion", "version")
-    devices = (Device(0, arch, found["gpu_model"], found["compute_units"], _int(text("wavesize", "wavefrontsize"))),)
+    devices = (Device(0, arch, model, units, _int(text("wavesize", "wavefrontsize"))),)
     return Profile(
         "rocprof-compute",
         empty(),

@@ -1,6 +1,7 @@
 """Tables in text as people paste it: Markdown, mail quotes, prompts, dots, wrapped records. Standard library only.
 
-``tables`` walks over the lines once. A line that fits no table is passed over; a record that was wrapped over several lines is put together again by
+``tables`` walks over the lines once. A line that fits no table is passed over; a record that was wrapped over
+several lines is put together again by
 the number of its fields and its quotes; a record that was cut is handed on as far as it goes.
 """
 
@@ -21,7 +22,10 @@ HEADING = 64  # lines that a header may be broken into where no fixed width tell
 DELIMITERS = ",;\t|"
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\u200b]")
-_SIGNS = {ord(sign): plain for sign, plain in zip("│┃║─━═\u00a0“”„″", ["|", "|", "|", "-", "-", "-", " ", '"', '"', '"', '"'], strict=True)}  # fmt: skip
+_SIGNS = {
+    ord(sign): plain
+    for sign, plain in zip("│┃║─━═\u00a0“”„″", ["|", "|", "|", "-", "-", "-", " ", '"', '"', '"', '"'], strict=True)
+}
 _DOTS = re.compile(
     r"[\s|,;\[\](<>){}#/*]*(?:\.\s*){2,}[\s|,;\[\](<>){}#/*]*|\s*\W*(?:…|⋮|snip|omitted|truncated)\W*\s*", re.I
 )
@@ -354,9 +358,9 @@ class _Walk:
         raw = self.raw
         assert raw is not None
         for name, text in zip(raw.header, fields, strict=False):
-            if name in ("starttimestamp", "endtimestamp", "beginns", "endns", "calls", "totaldurationns") and text:
-                if not _NUMBER.fullmatch(text):
-                    return False
+            whole = name in ("starttimestamp", "endtimestamp", "beginns", "endns", "calls", "totaldurationns")
+            if whole and text and not _NUMBER.fullmatch(text):
+                return False
         return True
 
     def _flush(self, at_end: bool = False) -> None:
@@ -373,7 +377,7 @@ class _Walk:
         places = [i for i, part in enumerate(fields) if _ELIDED.fullmatch(part.strip())]
         row: list[str | None]
         if places and len(fields) - 1 <= wanted:  # parts left out: the rest counts from the end
-            left, right = fields[: places[0]], [p for p in fields[places[-1] + 1 :]]
+            left, right = fields[: places[0]], fields[places[-1] + 1 :]
             row = [*left, *[None] * (wanted - len(left) - len(right)), *right]
         else:
             self.raw.cut += 1

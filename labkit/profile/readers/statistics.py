@@ -13,9 +13,13 @@ from labkit.profile.table import Entry, Profile, empty
 _API = re.compile(
     r"(?:__)?hip[A-Z_]\w*(?:\.\w+)?|hsa_\w+|p?nccl(?!DevKernel|Kernel|Symk)[A-Z]\w*|rocDec\w+|rocJpeg\w+|roctx\w+|ompt_\w+|mscclL\w+"
 )
-_DOMAIN = re.compile(r"(?:HIP|HSA|MARKER|RCCL|ROCDECODE|ROCJPEG|OMPT|RUNTIME|KFD)\w*_API\w*|KERNEL_DISPATCH|MEMORY_COPY|MEMORY_ALLOCATION|SCRATCH_MEMORY|OMPT|PAGE_MIGRATION")  # fmt: skip
+_DOMAIN = re.compile(
+    r"(?:HIP|HSA|MARKER|RCCL|ROCDECODE|ROCJPEG|OMPT|RUNTIME|KFD)\w*_API\w*"
+    r"|KERNEL_DISPATCH|MEMORY_COPY|MEMORY_ALLOCATION|SCRATCH_MEMORY|OMPT|PAGE_MIGRATION"
+)
 _COPY = re.compile(
-    r"MEMORY_COPY_\w+|Copy\w+To\w+|async-copy|(?:HOST|DEVICE|NONE|UNSPECIFIED)_TO_(?:HOST|DEVICE|NONE|UNSPECIFIED)|(?:[HD]2|[HD]to)[HD]|Memcpy\w* .*"
+    r"MEMORY_COPY_\w+|Copy\w+To\w+|async-copy|(?:HOST|DEVICE|NONE|UNSPECIFIED)_TO_(?:HOST|DEVICE|NONE|UNSPECIFIED)"
+    r"|(?:[HD]2|[HD]to)[HD]|Memcpy\w* .*"
 )
 _OPERATION = re.compile(r"(?:MEMORY_ALLOCATION|SCRATCH_MEMORY)_\w+")
 

@@ -145,7 +145,12 @@ def markdown_table(text: str) -> str:
 
 
 def typographic_quotes(text: str) -> str:
-    return _join(["".join("“" if c == '"' and i % 2 == 0 else "”" if c == '"' else c for i, c in _counted(line)) for line in _lines(text)])  # fmt: skip
+    return _join(
+        [
+            "".join("“" if c == '"' and i % 2 == 0 else "”" if c == '"' else c for i, c in _counted(line))
+            for line in _lines(text)
+        ]
+    )
 
 
 def _counted(line: str) -> list[tuple[int, str]]:
@@ -178,7 +183,8 @@ def _broken(line: str) -> list[str]:
 
 
 SIMPLE: tuple[Callable[[str], str], ...] = (
-    crlf, ansi, mail, indented, fenced, prompt, trailing_blanks, double_spaced, dots_at_the_end, dots_between, dots_as_a_row, no_last_newline,
+    crlf, ansi, mail, indented, fenced, prompt, trailing_blanks, double_spaced, dots_at_the_end, dots_between,
+    dots_as_a_row, no_last_newline,
     blank_lines_around, header_twice, numbered, log_lines_between, typographic_quotes,
 )  # fmt: skip
 TABLES: tuple[Callable[[str], str], ...] = (

@@ -45,7 +45,13 @@ def test_text(text: str) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.lists(st.sampled_from([*WORDS, "", "...", '"', "1e5", "-1", "0", "nan", "|", "9" * 30, "1.5"]), max_size=24), max_size=8), st.sampled_from(",;\t|"))  # fmt: skip
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*WORDS, "", "...", '"', "1e5", "-1", "0", "nan", "|", "9" * 30, "1.5"]), max_size=24),
+        max_size=8,
+    ),
+    st.sampled_from(",;\t|"),
+)
 def test_the_words_of_tables_in_any_order(rows: list[list[str]], delimiter: str) -> None:
     survives("\n".join(delimiter.join(row) for row in rows).encode())
 

@@ -40,7 +40,9 @@ def test_as_pages_and_terminals_give_it(make: Callable[[int], Text], noisy: Call
     assert told(noisy(text.text), text) == text.expect
 
 
-@pytest.mark.parametrize("noisy", [*noise.TABLES, noise.page, *map(noise.terminal, (80, 100, 132))], ids=lambda n: n.__name__)
+@pytest.mark.parametrize(
+    "noisy", [*noise.TABLES, noise.page, *map(noise.terminal, (80, 100, 132))], ids=lambda n: n.__name__
+)
 @pytest.mark.parametrize("make", MAKERS, ids=lambda m: m.__name__)
 def test_as_other_programs_write_it(make: Callable[[int], Text], noisy: Callable[[str], str]) -> None:
     text = make(3)
@@ -68,7 +70,13 @@ def test_other_encodings_and_packed(make: Callable[[int], Text]) -> None:
 @given(
     st.sampled_from(MAKERS),
     st.integers(0, 10**6),
-    st.lists(st.sampled_from([n for n in noise.SIMPLE if n not in (noise.numbered, noise.header_twice)]), max_size=3, unique=True),
+    st.lists(
+        st.sampled_from(
+            [n for n in noise.SIMPLE if n not in (noise.numbered, noise.header_twice, noise.no_last_newline)]
+        ),
+        max_size=3,
+        unique=True,
+    ),
 )
 def test_several_at_once(make: Callable[[int], Text], seed: int, noises: list[Callable[[str], str]]) -> None:
     text = make(seed)
@@ -105,7 +113,9 @@ def test_cut_anywhere(make: Callable[[int], Text]) -> None:
     text = make(4)
     kind = text.expect["kind"]
     start = text.text.index("STDDEV      |\n") + 14 if kind.endswith("summary") else text.text.index("\n") + 1
-    whole = {e["name"]: e["calls"] for key in ("kernels", "apis", "copies", "domains") for e in text.expect.get(key) or []}
+    whole = {
+        e["name"]: e["calls"] for key in ("kernels", "apis", "copies", "domains") for e in text.expect.get(key) or []
+    }
     for cut in range(start, len(text.text), 23):
         found = facts(read_bytes(text.text[:cut].encode()))
         assert found["kind"] == kind or "stats" in kind or "summary" in kind

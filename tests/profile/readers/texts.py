@@ -41,7 +41,15 @@ def run(seed: int, count: int = 9, devices: int = 2) -> list[Row]:
         clock += choose.randrange(500, 40_000)
         length = choose.randrange(1_000, 60_000)
         rows.append(
-            Row(choose.choice(KERNELS), 4 + number % devices, 1 + number % 2, clock, clock + length, 64 * choose.randrange(1, 9), number)
+            Row(
+                choose.choice(KERNELS),
+                4 + number % devices,
+                1 + number % 2,
+                clock,
+                clock + length,
+                64 * choose.randrange(1, 9),
+                number,
+            )
         )
     choose.shuffle(rows)
     return rows
@@ -185,7 +193,8 @@ def compute_wide(seed: int) -> Text:
     """rocprof-compute after a spreadsheet: time stamps whose digits are lost."""
     rows = run(seed)
     lines = [
-        "Dispatch_ID,GPU_ID,Queue_ID,PID,TID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,Scratch_Per_Workitem,Arch_VGPR,Accum_VGPR,SGPR,Wave_Size,"
+        "Dispatch_ID,GPU_ID,Queue_ID,PID,TID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,Scratch_Per_Workitem,"
+        "Arch_VGPR,Accum_VGPR,SGPR,Wave_Size,"
         "Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID,GRBM_COUNT,SQ_WAVES"
     ] + [
         f'{r.number},{r.device},{r.queue},23,23,{r.grid},64,0,0,4,4,16,64,"{r.name} [clone .kd]",1.55015E+15,1.55015E+15,0,{200 + r.number},16384'
@@ -223,13 +232,18 @@ def markers(seed: int) -> Text:
     lines = ['"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"'] + [
         f'"MARKER_CORE_API","{name}",15,15,{i},{start},{end}' for i, (name, start, end) in enumerate(rows, 1)
     ]
-    return Text("markers", "\n".join(lines) + "\n", nothing("rocprofv3-api-trace", apis=sums([(n, e - s) for n, s, e in rows])))
+    return Text(
+        "markers", "\n".join(lines) + "\n", nothing("rocprofv3-api-trace", apis=sums([(n, e - s) for n, s, e in rows]))
+    )
 
 
 def memory_copies(seed: int) -> Text:
     rows = _calls(seed, ("MEMORY_COPY_HOST_TO_DEVICE", "MEMORY_COPY_DEVICE_TO_HOST"))
-    lines = ['"Kind","Direction","Stream_Id","Source_Agent_Id","Destination_Agent_Id","Correlation_Id","Start_Timestamp","End_Timestamp"'] + [
-        f'"MEMORY_COPY","{name}",0,"Agent 0","Agent 4",{i},{start},{end}' for i, (name, start, end) in enumerate(rows, 1)
+    lines = [
+        '"Kind","Direction","Stream_Id","Source_Agent_Id","Destination_Agent_Id","Correlation_Id","Start_Timestamp","End_Timestamp"'
+    ] + [
+        f'"MEMORY_COPY","{name}",0,"Agent 0","Agent 4",{i},{start},{end}'
+        for i, (name, start, end) in enumerate(rows, 1)
     ]
     expect = nothing("rocprofv3-memory-copy-trace", copies=sums([(n, e - s) for n, s, e in rows]))
     return Text("memory_copies", "\n".join(lines) + "\n", expect)
@@ -238,7 +252,9 @@ def memory_copies(seed: int) -> Text:
 def allocations(seed: int) -> Text:
     names = ("MEMORY_ALLOCATION_ALLOCATE", "MEMORY_ALLOCATION_FREE", "MEMORY_ALLOCATION_VMEM_ALLOCATE")
     rows = _calls(seed, names)
-    lines = ['"Kind","Operation","Agent_Id","Allocation_Size","Address","Correlation_Id","Start_Timestamp","End_Timestamp"']
+    lines = [
+        '"Kind","Operation","Agent_Id","Allocation_Size","Address","Correlation_Id","Start_Timestamp","End_Timestamp"'
+    ]
     for i, (name, start, end) in enumerate(rows, 1):
         agent, size = ("", 0) if name.endswith("FREE") else ("Agent 2", 4096 * i)
         lines.append(f'"MEMORY_ALLOCATION","{name}","{agent}",{size},"0x00007f{i:010x}",{i},{start},{end}')
@@ -316,7 +332,7 @@ def summary(seed: int) -> Text:
     """Two tables by domain, then one over everything that repeats them."""
     kernels, functions = _statistics(seed, KERNELS), _statistics(seed + 1, FUNCTIONS)
     wide = max(len(n) for n, _, _ in kernels)
-    head = f"| {'NAME':^{wide}} |     DOMAIN      |   CALLS    | DURATION (nsec) | AVERAGE (nsec)  | PERCENT (INC) |   MIN (nsec)    |   MAX (nsec)    |     STDDEV      |"  # fmt: skip
+    head = f"| {'NAME':^{wide}} |     DOMAIN      |   CALLS    | DURATION (nsec) | AVERAGE (nsec)  | PERCENT (INC) |   MIN (nsec)    |   MAX (nsec)    |     STDDEV      |"
     rule = "|" + "|".join("-" * n for n in (wide + 2, 17, 12, 17, 17, 15, 17, 17, 17)) + "|"
 
     def rows(domain: str, entries: list[tuple[str, int, int]]) -> list[str]:
@@ -338,7 +354,8 @@ def summary(seed: int) -> Text:
 
 
 MAKERS: tuple[Callable[[int], Text], ...] = (
-    kernel_trace, kernel_trace_old, kernel_trace_converted, rocprofv2, rocprof_v1, counters, compute_wide, api_trace, markers, memory_copies,
+    kernel_trace, kernel_trace_old, kernel_trace_converted, rocprofv2, rocprof_v1, counters, compute_wide,
+    api_trace, markers, memory_copies,
     allocations, scratch, v1_statistics, agents, samples, summary,
     _v3_statistics("kernel_stats", "rocprofv3-kernel-stats", "kernels", KERNELS),
     _v3_statistics("api_stats", "rocprofv3-api-stats", "apis", FUNCTIONS),
