@@ -48,7 +48,7 @@ def compare(before: Profile, after: Profile, *, most: int = 8) -> Picture:
             axes = rows[1].subplots()
             unit, word = look.scale(max(max(r["before_ns"] or 0, r["after_ns"] or 0) for r in few))
             ruler = look.Ruler(9.5)
-            names = [ruler.fit(r["short"], NAMES) for r in few]
+            names = [ruler.fit(r["short"], NAMES, middle=True) for r in few]
             pairs = [((r["before_ns"] or 0) / unit, (r["after_ns"] or 0) / unit) for r in few]
             words_ = [
                 (

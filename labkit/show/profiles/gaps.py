@@ -7,14 +7,17 @@ import polars as pl
 
 from labkit.profile import questions as ask
 from labkit.profile.table import Profile
+from labkit.profile.thresholds import LABELLED_NS
 from labkit.show import style
 from labkit.show.picture import Picture, new_figure, table
 from labkit.show.profiles import look
 
 _SHOWN = 4  # reasons with a colour of their own
-_COLOURS = (style.VERMILLION, style.BLUE, style.BROWN, style.ROSE, "#8F8F5F", "#B8B8B8")
-_HATCHES = ("//", "", "xx", "..", "--", "")
+_COLOURS = (style.VERMILLION, style.BLUE, style.BROWN, style.ROSE, "#8F8F5F", style.BLACK, "#B8B8B8")
+_HATCHES = ("//", "", "xx", "..", "--", "\\\\", "")
 OTHER, UNKNOWN = "something else", "not recorded"
+SHORT = f"gaps up to {LABELLED_NS / 1e3:g} µs"  # between two kernels in a row: nobody's doing
+_LEAST_NS = 100.0  # the axis begins here; what is shorter counts in the first column
 
 
 def gaps(profile: Profile, *, bins: int = 40) -> Picture:
@@ -31,27 +34,27 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
             profile, "Idle gaps", "The GPU was never idle." if has else "This profile has no kernels with time stamps."
         )
     length = found["length_ns"].to_numpy()
-    low, high = float(length.min()) / 1.05, float(length.max()) * 1.05
+    low, high = max(float(length.min()) / 1.05, _LEAST_NS), max(float(length.max()) * 1.3, 2 * _LEAST_NS)
     overhead = ask.launches(profile).overhead_ns
     if overhead:
         low, high = min(low, overhead / 1.3), max(high, overhead * 1.3)
     edges = np.geomspace(low, high, bins + 1)
     steps = r"(?i)^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter|profilerstep)\s*[#:_ ]?\s*\d+$"
-    host = found.select(
-        pl.col("host").cast(pl.String).str.replace(steps, "the step's own code").fill_null(UNKNOWN).alias("host"),
-        "length_ns",
-    )
+    short = (pl.col("length_ns") <= LABELLED_NS) & pl.col("host").is_null()
+    name_ = pl.col("host").cast(pl.String).str.replace(steps, "the step's own code").fill_null(UNKNOWN)
+    host = found.select(pl.when(short).then(pl.lit(SHORT)).otherwise(name_).alias("host"), "length_ns")
     ranked = host.group_by("host").agg(pl.col("length_ns").sum()).sort(["length_ns", "host"], descending=[True, False])
-    named = [name for name in ranked["host"].to_list() if name != UNKNOWN][:_SHOWN]
+    named = [name for name in ranked["host"].to_list() if name not in (UNKNOWN, SHORT)][:_SHOWN]
+    placed = np.maximum(length, low)
     idle: dict[str, np.ndarray] = {}
     texts = host["host"].to_numpy()
     for name in named:
-        idle[name] = np.histogram(length[texts == name], edges, weights=length[texts == name])[0]
-    rest = ~np.isin(texts, [*named, UNKNOWN])
-    for name, mask in ((OTHER, rest), (UNKNOWN, texts == UNKNOWN)):
+        idle[name] = np.histogram(placed[texts == name], edges, weights=length[texts == name])[0]
+    rest = ~np.isin(texts, [*named, UNKNOWN, SHORT])
+    for name, mask in ((OTHER, rest), (UNKNOWN, texts == UNKNOWN), (SHORT, texts == SHORT)):
         if mask.any():
-            idle[name] = np.histogram(length[mask], edges, weights=length[mask])[0]
-    counts = np.histogram(length, edges)[0]
+            idle[name] = np.histogram(placed[mask], edges, weights=length[mask])[0]
+    counts = np.histogram(placed, edges)[0]
     total = int(length.sum())
     unit, word = look.scale(max(sum(idle.values()).max(), 1))
     title = look.labelled(profile, f"Idle: {look.ns(total)} in {length.size:,} gap{'s' if length.size > 1 else ''}")
@@ -61,7 +64,7 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
         axes = figure.add_subplot()
         base = np.zeros(bins)
         for name, amounts in idle.items():
-            k = _SHOWN if name == OTHER else _SHOWN + 1 if name == UNKNOWN else named.index(name)
+            k = named.index(name) if name in named else _SHOWN + (OTHER, UNKNOWN, SHORT).index(name)
             axes.bar(
                 edges[:-1] / 1e3,
                 amounts / unit,

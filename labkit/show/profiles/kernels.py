@@ -60,7 +60,7 @@ def kernels(profile: Profile, *, most: int = 12) -> Picture:
             axes.annotate(
                 labels[k], (total / unit, k), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9
             )
-        names = [ruler.fit(name, NAMES) for name, *_ in shown]
+        names = [ruler.fit(name, NAMES, middle=True) for name, *_ in shown]
         if rest:
             names.append(f"and {len(rest):,} more")
             share = sum(r[4] for r in rest)

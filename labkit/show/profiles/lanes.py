@@ -51,10 +51,8 @@ class Track:
         """The places of the events that overlap the window and are at least so long."""
         last = int(np.searchsorted(self.start, high))
         end = self.end[:last]
-        if self.pieces[0].size == self.start.size:  # one after the other: the ends are sorted too
-            first = int(np.searchsorted(end, low, side="right"))
-        else:
-            first = 0
+        follow = self.pieces[0].size == self.start.size  # one after the other: the ends are sorted too
+        first = int(np.searchsorted(end, low, side="right")) if follow else 0
         chosen = (end[first:] - self.start[first:last] >= least) & (end[first:] > low)
         return np.flatnonzero(chosen) + first
 
@@ -115,10 +113,8 @@ def _summed(pieces: intervals.Union) -> Array:
 
 
 def _track(key: str, start: Array, end: Array, code: Array) -> Track:
-    if start.size and bool((start[1:] >= end[:-1]).all()):
-        pieces = (start, end)  # one after the other: no copy
-    else:
-        pieces = intervals.union(start, end)
+    follow = bool((start[1:] >= end[:-1]).all())  # one after the other: no copy
+    pieces = (start, end) if follow else intervals.union(start, end)
     return Track(key, start, end, code, pieces, _summed(pieces))
 
 
@@ -188,8 +184,9 @@ def _host(p: Profile) -> tuple[list[Lane], int]:
     for thread in threads:
         for kind, levels in _LEVELS.items():
             mine = frame.filter(pl.col("thread").eq_missing(pl.lit(thread, dtype=pl.Int64)) & (pl.col("kind") == kind))
-            for part in _levels(mine, levels):
-                title = f"{_WORDS[kind]}, thread {'?' if thread is None else thread}"
+            for level, part in enumerate(_levels(mine, levels)):
+                within = "inner " if level else ""
+                title = f"{within}{_WORDS[kind]}, thread {'?' if thread is None else thread}"
                 found.append(_lane(title, None, part, _coded(part, operators if kind == "operator" else keys)))
     return found[:HOST_LANES], max(0, len(found) - HOST_LANES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from labkit.profile.categories import CATEGORIES
@@ -77,16 +78,28 @@ class Ruler:
             self._known[text] = text_to_path.get_text_width_height_descent(text, self._font, False)[0] / 72
         return self._known[text]
 
-    def fit(self, text: str, inches: float, *, least: int = 3) -> str:
-        """The text, or its beginning with an ellipsis; empty where not even ``least`` letters have room."""
+    def fit(self, text: str, inches: float, *, least: int = 3, middle: bool = False) -> str:
+        """The text, or its beginning with an ellipsis; empty where not even ``least`` letters have room.
+
+        middle: the ellipsis stands before the last third, because names often differ at their end.
+        """
         text = " ".join(text.replace("$", "﹩").split())  # a dollar sign would begin a formula
         if self.width(text) <= inches:
             return text
+
+        def cut(letters: int) -> str:
+            tail = letters // 3 if middle else 0
+            return text[: letters - tail].rstrip() + "…" + text[len(text) - tail :]
+
         low, high = 0, len(text)
         while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.width(text[:middle] + "…") <= inches else (low, middle - 1)
-        return text[:low].rstrip() + "…" if low >= least else ""
+            half = (low + high + 1) // 2
+            low, high = (half, high) if self.width(cut(half)) <= inches else (low, half - 1)
+        return cut(low) if low >= least else ""
+
+    def first(self, words: Sequence[str], inches: float) -> str:
+        """The first of the words that has room; empty where none has."""
+        return next((text for text in words if self.width(text) <= inches), "")
 
 
 def nothing(p: Profile, title: str, why: str) -> Picture:

@@ -32,7 +32,8 @@ def roofline(profile: Profile, gpu: str | None = None) -> Picture:
     name = found.gpu.product if found.gpu else None
     title = look.labelled(profile, "Roofline" + (f" of {name}" if name else ""))
     if known.height == 0:
-        why = found.note or "The profile holds no kernel with a known number of operations."
+        none = "The kernels' floating-point operations are unknown, or none were counted."
+        why = f"{none} {found.note}" if found.points.height else found.note
         return look.nothing(
             profile,
             "Roofline",
@@ -195,23 +196,21 @@ def _bars(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
             axes.plot([top, top], [k - 0.4, k + 0.4], color=style.INK, linewidth=2.2, linestyle="-")
         if reach:
             axes.plot([reach, reach], [k - 0.4, k + 0.4], color=style.INK, linewidth=1.6, linestyle=(0, (2, 1)))
-        share = f", {r['tflops'] / top:.1%} of the peak" if top else ""
         axes.annotate(
-            f"{number(r['tflops'])}{share}",
-            (r["tflops"], k),
-            xytext=(4, 0),
+            number(r["tflops"]) + (f"  {r['tflops'] / top:.1%} of peak" if top else ""),
+            (1, k),
+            xycoords=("axes fraction", "data"),
+            xytext=(5, 0),
             textcoords="offset points",
             va="center",
             fontsize=9,
-            bbox={"facecolor": style.BACKGROUND, "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
         )
     lowest = min(r["tflops"] for r in few)
     tops = [found.compute_tflops.get(r["precision"] or "", 0.0) for r in few]
     highest = max(max(r["tflops"] for r in few), *tops)
     axes.set_xscale("log")
-    left = lowest / 3
-    axes.set_xlim(left, max(highest * 1.5, left * (highest / left) ** 1.9 if not any(tops) else highest * 2))
-    axes.set_yticks(range(len(few)), [ruler.fit(r["short"], 2.5) for r in few], fontsize=9.5)
+    axes.set_xlim(lowest / 3, highest * 1.6)
+    axes.set_yticks(range(len(few)), [ruler.fit(r["short"], 2.5, middle=True) for r in few], fontsize=9.5)
     axes.set_ylim(len(few) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")

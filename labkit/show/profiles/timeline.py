@@ -136,14 +136,12 @@ def _idle(p: Profile, ready: Lanes, low: int, high: int) -> list[tuple[int, int,
     for device, start, end, host in (
         table_.head(400).select("device", "start_ns", "end_ns", pl.col("host").cast(pl.String)).iter_rows()
     ):
-        words = f"idle {look.ns(end - start)}" + (f", host: {host}" if host and host not in steps else "")
+        words = f"{look.ns(end - start)}" + (f", host: {host}" if host and host not in steps else "")
         found.append((-1 if device is None else device, start, end, words))
     return found
 
 
-def _figure(
-    ready: Lanes, image: Array, shares: list[tuple[Array, Array]], low: int, high: int
-) -> tuple[Any, Any]:
+def _figure(ready: Lanes, image: Array, shares: list[tuple[Array, Array]], low: int, high: int) -> tuple[Any, Any]:
     """The figure with its raster, rows' names, time axis and legend."""
     from matplotlib.patches import Patch
 
@@ -230,7 +228,8 @@ def _idle_names(axes: Any, ready: Lanes, idle: list[tuple[int, int, int, str]], 
     unit, _ = look.scale(high - low)
     for device, start, end, words in idle[:LABELS]:
         start, end = max(start, low), min(end, high)
-        shown = ruler.fit(words, (end - start) * inches - 0.1, least=6)
+        took = words.split(",")[0]
+        shown = ruler.first((f"idle {words}", f"idle {took}", took), (end - start) * inches - 0.1)
         if shown and device in tops:
             axes.text(
                 ((start + end) / 2 - ready.low) / unit,
@@ -260,8 +259,11 @@ def _steps(axes: Any, ready: Lanes, low: int, high: int) -> bool:
     inches = (WIDTH - LEFT - RIGHT) / (high - low)
     place = blended_transform_factory(axes.transData, axes.transAxes)
     for x, k, begun in zip(at, number, start, strict=True):
-        words, left = f"step {k}", (begun - low) * inches
-        if left > reach and left + ruler.width(words) < WIDTH - LEFT - RIGHT:
+        left = (begun - low) * inches
+        following = start[start > begun]
+        free = (int(following[0]) - int(begun)) * inches - 0.06 if following.size else 1.0
+        words = ruler.first((f"step {k}", str(k)), free)
+        if words and left > reach and left + ruler.width(words) < WIDTH - LEFT - RIGHT:
             axes.text(x, 1.0, words, fontsize=8, ha="left", va="bottom", transform=place)
             reach = left + ruler.width(words) + 0.08
     return True
