@@ -22,6 +22,7 @@ Each reading is a process of its own: CPU time of the work (all threads, imports
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -304,6 +305,7 @@ def operators(events: int, rounds: int) -> dict[str, Any]:
             for _ in range(max(1, events // 850)):
                 net(data).sum().backward()
         count = len(profiler.profiler.kineto_results.events())  # type: ignore[union-attr]
+        gc.collect()
         begin = time.process_time()
         ours = table_of(profiler)
         between = time.process_time()
@@ -319,6 +321,7 @@ def operators(events: int, rounds: int) -> dict[str, Any]:
             for row in theirs
         )
         print(f"round {number + 1}: " + ", ".join(f"{name} {s:.3f} s" for name, s in readings[-1].items()), flush=True)
+        del profiler, theirs, ours, rows
     ratio = record.spread([r["key_averages"] / r["labkit"] for r in readings[1:] or readings])
     return {"events": count, "ratios": {"key_averages_over_labkit": ratio}, "equal": equal, "readings": readings}
 

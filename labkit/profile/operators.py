@@ -6,6 +6,7 @@ results, and nesting is found by one walk over the events in the order of their 
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,17 @@ def operators(profiler: Any) -> pl.DataFrame:
     results = getattr(inner, "kineto_results", None)
     if results is None:
         raise LabkitError("This profiler has no results yet.", "Leave its `with` block, or call its stop(), first.")
-    found = results.events()
+    collecting = gc.isenabled()
+    gc.disable()  # a hundred thousand objects at once, none of them garbage: looking through them costs more than the table
+    try:
+        return _counted(results.events(), bool(getattr(inner, "use_device", None)))
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _counted(found: Any, device_used: bool) -> pl.DataFrame:
+    """The table of these events."""
     if not found:
         return _table([], [], [], [], [], [])
     event = type(found[0])
@@ -57,7 +68,6 @@ def operators(profiler: Any) -> pl.DataFrame:
     thread = np.fromiter(map(event.start_thread_id, found), np.uint64, count)
     whole = np.fromiter(map(event.end_thread_id, found), np.uint64, count) == thread
     whole &= ~np.fromiter(map(event.is_async, found), bool, count)
-    device_used = getattr(inner, "use_device", None)
     on_cpu = np.ones(count, dtype=bool)
     device = np.zeros(count, dtype=np.int64)
     if device_used:
