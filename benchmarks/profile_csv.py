@@ -68,7 +68,8 @@ for _, g in df.groupby("Agent_Id")[["Start_Timestamp", "End_Timestamp"]]:
     start, end = g.Start_Timestamp.to_numpy(), np.maximum.accumulate(g.End_Timestamp.to_numpy())
     busy += int((end - np.maximum(start, np.concatenate([start[:1], end[:-1]]))).clip(0).sum())
 print(json.dumps({"seconds": time.perf_counter() - began, "read_s": read, "cpu_s": time.process_time() - cpu, "kernels": len(k),
-    "dispatches": len(df), "busy_ns": busy, "version": pd.__version__, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    "dispatches": len(df), "busy_ns": busy, "version": pd.__version__,
+    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 """
 SCAN = r"""
 #include <stdio.h>

@@ -91,7 +91,7 @@ TABLES: tuple[tuple[str, Callable[[Names], bool]], ...] = (
     ("compute-long", lambda c: "countername" in c and "dispatchid" in c),
     ("kernel-trace", lambda c: "kernelname" in c and ("kind" in c or ("starttimestamp" in c and "agentid" in c))),
     ("rocprofv2", lambda c: "kernelname" in c and "grd" in c and "dispatchid" in c),
-    ("rocprof-v1", lambda c: "kernelname" in c and ("beginns" in c or "durationns" in c or ("index" in c and ("grd" in c or "gpuid" in c)))),
+    ("rocprof-v1", lambda c: "kernelname" in c and ("beginns" in c or "durationns" in c or {"index", "gpuid"} <= set(c))),
     ("compute-wide", lambda c: "dispatchid" in c and "kernelname" in c and ("gpuid" in c or "gridsize" in c)),
     ("api-trace", lambda c: "domain" in c and "function" in c),
     ("summary", lambda c: "domain" in c and "calls" in c and "name" in c and total_column(c) is not None),

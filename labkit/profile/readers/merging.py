@@ -34,7 +34,10 @@ def merge(parts: Sequence[Profile], processes: Sequence[int | None] | None = Non
         return parts[0]
     if processes is not None and len({p for p in processes if p is not None}) > 1:
         parts = _apart(parts, processes)
-    lead = next((p for p in parts if has_dispatches(p)), None)
+    with_dispatches = [p for p in parts if has_dispatches(p)]
+    if processes is not None:  # files come in the order of their names, which says nothing
+        with_dispatches.sort(key=lambda p: _BEST.index(p.kind) if p.kind in _BEST else -1)
+    lead = with_dispatches[0] if with_dispatches else None
     lead = lead or next((p for p in parts if p.statistics.get("kernels")), None) or parts[0]
     parts = [lead, *(p for p in parts if p is not lead)]
     parts, odd = _once(parts)

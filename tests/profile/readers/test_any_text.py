@@ -86,7 +86,8 @@ def test_packed_and_cut(make) -> None:  # type: ignore[no-untyped-def]
 
 HOSTILE = {
     "one line without an end": b'"Kind","Kernel_Name","Start_Timestamp"' + b',"x' * 300_000,
-    "a quote that never closes": b'"Kind","Agent_Id","Kernel_Name","Start_Timestamp","End_Timestamp"\n' + b'"KERNEL_DISPATCH",1,"a\n' * 40_000,
+    "a quote that never closes":
+        b'"Kind","Agent_Id","Kernel_Name","Start_Timestamp","End_Timestamp"\n' + b'"KERNEL_DISPATCH",1,"a\n' * 40_000,
     "headers only": b'"Kind","Agent_Id","Kernel_Name","Start_Timestamp","End_Timestamp"\n' * 10_000,
     "a header of fragments": b'"Kind","Agent_Id",\n' * 30_000,
     "commas": b"Dispatch_ID,Kernel_Name,GPU_ID\n" + b",,,,,,,,,,,,,,,,,,,\n" * 40_000,
@@ -99,7 +100,8 @@ HOSTILE = {
     "brackets": b"[" * 500_000,
     "braces": b'{"a":' * 100_000,
     "noise": random.Random(1).randbytes(1_000_000),
-    "a line break in every place": b"\n".join(bytes([c]) for c in b'"Kind","Agent_Id","Kernel_Name","Start_Timestamp","End_Timestamp"\n' * 2000),
+    "a line break in every place":
+        b"\n".join(bytes([c]) for c in b'"Kind","Agent_Id","Kernel_Name","Start_Timestamp","End_Timestamp"\n' * 2000),
 }  # fmt: skip
 
 

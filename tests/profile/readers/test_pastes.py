@@ -96,7 +96,8 @@ def test_the_order_of_rows_does_not_matter(make: Callable[[int], Text]) -> None:
 
 
 HEADLESS = {
-    "kernel_trace", "kernel_trace_old", "counters", "api_trace", "markers", "memory_copies", "allocations", "scratch", "v1_statistics", "kernel_stats",
+    "kernel_trace", "kernel_trace_old", "counters", "api_trace", "markers", "memory_copies", "allocations", "scratch",
+    "v1_statistics", "kernel_stats",
     "api_stats", "domain_stats", "copy_stats",
 }  # fmt: skip
 

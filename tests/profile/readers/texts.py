@@ -183,7 +183,8 @@ def counters(seed: int) -> Text:
     for r in rows:
         for counter, value in (("SQ_WAVES", f"{r.grid / 64:.6f}"), ("OccupancyPercent", "4.34259040e-02")):
             lines.append(
-                f'{r.number},{r.number},"Agent {r.device}",{r.queue},4711,4711,{r.grid},5,"{r.name}",64,0,0,12,4,32,"{counter}",{value},{r.start},{r.end}'
+                f'{r.number},{r.number},"Agent {r.device}",{r.queue},4711,4711,{r.grid},5,"{r.name}",'
+                f'64,0,0,12,4,32,"{counter}",{value},{r.start},{r.end}'
             )
     expect = {**of_dispatches("rocprofv3-counters", rows), "counters": ["OccupancyPercent", "SQ_WAVES"]}
     return Text("counters", "\n".join(lines) + "\n", expect)
@@ -197,7 +198,8 @@ def compute_wide(seed: int) -> Text:
         "Arch_VGPR,Accum_VGPR,SGPR,Wave_Size,"
         "Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID,GRBM_COUNT,SQ_WAVES"
     ] + [
-        f'{r.number},{r.device},{r.queue},23,23,{r.grid},64,0,0,4,4,16,64,"{r.name} [clone .kd]",1.55015E+15,1.55015E+15,0,{200 + r.number},16384'
+        f'{r.number},{r.device},{r.queue},23,23,{r.grid},64,0,0,4,4,16,64,"{r.name} [clone .kd]",'
+        f"1.55015E+15,1.55015E+15,0,{200 + r.number},16384"
         for r in rows
     ]
     expect = {
@@ -332,7 +334,10 @@ def summary(seed: int) -> Text:
     """Two tables by domain, then one over everything that repeats them."""
     kernels, functions = _statistics(seed, KERNELS), _statistics(seed + 1, FUNCTIONS)
     wide = max(len(n) for n, _, _ in kernels)
-    head = f"| {'NAME':^{wide}} |     DOMAIN      |   CALLS    | DURATION (nsec) | AVERAGE (nsec)  | PERCENT (INC) |   MIN (nsec)    |   MAX (nsec)    |     STDDEV      |"
+    head = (
+        f"| {'NAME':^{wide}} |     DOMAIN      |   CALLS    | DURATION (nsec) | AVERAGE (nsec)  "
+        "| PERCENT (INC) |   MIN (nsec)    |   MAX (nsec)    |     STDDEV      |"
+    )
     rule = "|" + "|".join("-" * n for n in (wide + 2, 17, 12, 17, 17, 15, 17, 17, 17)) + "|"
 
     def rows(domain: str, entries: list[tuple[str, int, int]]) -> list[str]:
