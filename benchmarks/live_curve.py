@@ -1,8 +1,8 @@
 """What does the live training view cost the training that it shows?
 
-One training takes turns of about 0.4 s, bare and with a watched ``LiveCurve`` (loss, accuracy, pictures per second, memory), in
+One training takes turns of about 0.5 s, bare and with a watched ``LiveCurve`` (loss, accuracy, pictures per second, memory), in
 random order, inside a real Jupyter kernel whose messages a client reads, as JupyterLab's server would. The curve's clock stands
-still during the bare turns, so that each turn with it holds about one drawing, as every 0.4 s of a shown training do. For each pair: the
+still during the bare turns, so that each turn with it holds about one drawing, as every 0.5 s of a shown training do. For each pair: the
 ratio of wall time, which is what a learner waits, and of CPU time of the whole process (with the kernel's threads that send the
 drawings), which busy neighbours disturb less. The still picture at the end comes once, after the training; its seconds are told apart.
 
@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks import record
 
 ROOT = Path(__file__).resolve().parent.parent
-MODELS = {"mlp": 400, "cnn": 30}  # steps of one turn
+MODELS = {"mlp": 500, "cnn": 40}  # steps of one turn
 LIMIT = 1.02
 
 
@@ -59,7 +59,7 @@ def training(kind: str) -> Callable[[int, Any], None]:
             optimizer.step()
             if curve is not None:
                 curve.add(loss, samples=batch, learning_rate=1e-3)
-                if step % 400 == 399:
+                if step % 500 == 499:
                     curve.mark(accuracy=0.5)
 
     return train

@@ -47,7 +47,7 @@ class LiveCurve:
         title: str = "",
         *,
         total_steps: int | None = None,
-        updates_per_second: float = 3.0,
+        updates_per_second: float = 2.0,
         show: bool = True,
         live: bool | None = None,
         clock: Callable[[], float] = time.perf_counter,

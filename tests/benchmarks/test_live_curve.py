@@ -14,7 +14,7 @@ pytest.importorskip("ipykernel")
 def test_the_view_is_watched_and_its_drawings_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2]))
     view = import_module("benchmarks.live_curve")
-    found = view.measure("mlp", 2, 400)
+    found = view.measure("mlp", 2, 700)
     assert found["live"] and found["drawings_received"] >= 2
     assert len(found["pairs"]) == 2 and set(found["pairs"][0]) == {"bare", "again", "shown"}
     assert {"view_wall", "view_cpu", "same_twice_wall", "same_twice_cpu", "step_ms"} <= set(found)
