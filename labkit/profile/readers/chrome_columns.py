@@ -240,8 +240,10 @@ class Columns:
             got["bytes"] = [a.bytes for a in args]
             return
         sizes = self.sizes
-        for field, names in (("grid", SIZES[:3]), ("block", SIZES[3:])):
-            texts = [bytes(getattr(a, field)) for a in args]
+        for names, texts in (
+            (SIZES[:3], [bytes(a.grid) for a in args]),
+            (SIZES[3:], [bytes(a.block) for a in args]),
+        ):
             for text in set(texts) - sizes.keys():
                 sizes[text] = _three(text)
             three = np.array([sizes[text] for text in texts], dtype=np.int64).reshape(-1, 3)
