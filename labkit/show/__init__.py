@@ -11,6 +11,7 @@ from labkit.show import style
 from labkit.show.charts import histogram, intervals, lines, number, parts
 from labkit.show.confusion import confusion_matrix
 from labkit.show.curve import LiveCurve
+from labkit.show.devices import LiveWatch
 from labkit.show.features import feature_maps
 from labkit.show.formats import number_formats
 from labkit.show.gallery import Gallery
@@ -23,6 +24,7 @@ from labkit.show.prediction import Prediction, compare_guess, predict
 __all__ = [
     "Gallery",
     "LiveCurve",
+    "LiveWatch",
     "Picture",
     "Playground",
     "Prediction",

@@ -1,0 +1,166 @@
+"""What the GPUs of this machine are doing at this moment: busy share, memory, power, temperature. Reads only.
+
+On Linux the amdgpu driver's own files are read (a few microseconds); where they are missing, amd-smi or nvidia-smi is asked; without
+a GPU it is the CPU and this process, and the reading says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+DRM = Path("/sys/class/drm")
+_AMD = "0x1002"
+_NVIDIA_FIELDS = "index,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One device at one moment; None is what its source does not tell.
+
+    source: ``amdgpu driver``, ``amd-smi``, ``nvidia-smi`` or ``CPU``. busy_percent: share of the time in which *some* kernel ran, whatever
+    part of the chip it used (CPU: of all cores). memory_bytes: of the card in use by everybody (CPU: of this process).
+    """
+
+    source: str
+    device: int
+    busy_percent: float | None = None
+    memory_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+
+
+Sensor = Callable[[], Sequence[Reading]]
+
+
+def find() -> tuple[str, Sensor]:
+    """(name, sensor) of the best source on this machine."""
+    if driver():
+        return "amdgpu driver", driver
+    for name, program, read in (("amd-smi", "amd-smi", _ask_amd_smi), ("nvidia-smi", "nvidia-smi", _ask_nvidia_smi)):
+        if shutil.which(program) and read():
+            return name, read
+    return "CPU", Processor().read
+
+
+def driver(root: Path = DRM) -> tuple[Reading, ...]:
+    """The amdgpu driver's files under ``/sys/class/drm/card*/device``; empty without an AMD card.
+
+    Source: the kernel's documentation of amdgpu (gpu_busy_percent in %, mem_info_vram_* in bytes, hwmon power in µW, temperature in
+    thousandths of a °C; temp1 is the edge sensor).
+    """
+    found: list[Reading] = []
+    cards = sorted(root.glob("card[0-9]*"), key=lambda path: (len(path.name), path.name)) if root.is_dir() else []
+    for card in cards:
+        place = card / "device"
+        if "-" in card.name or _text(place / "vendor") != _AMD or not (place / "mem_info_vram_total").exists():
+            continue
+        sensors = next(iter(sorted(place.glob("hwmon/hwmon*"))), place)
+        power = _number(sensors / "power1_average")
+        power = _number(sensors / "power1_input") if power is None else power
+        heat = _number(sensors / "temp1_input")
+        found.append(
+            Reading(
+                "amdgpu driver",
+                len(found),
+                _number(place / "gpu_busy_percent"),
+                _whole(_number(place / "mem_info_vram_used")),
+                _whole(_number(place / "mem_info_vram_total")),
+                None if power is None else power / 1e6,
+                None if heat is None else heat / 1e3,
+            )
+        )
+    return tuple(found)
+
+
+def amd_smi(text: str) -> tuple[Reading, ...]:
+    """The readings in amd-smi's output."""
+    from labkit.machine.readers import amd_smi as reader
+
+    return tuple(
+        Reading(
+            "amd-smi",
+            gpu["index"],
+            gpu["use_percent"],
+            gpu["vram_used_bytes"],
+            gpu["vram_total_bytes"],
+            gpu["power_w"],
+            gpu["temperature_c"],
+        )
+        for gpu in reader.read(text)["gpus"]
+    )
+
+
+def nvidia_smi(text: str) -> tuple[Reading, ...]:
+    """The readings in ``nvidia-smi --query-gpu`` lines (CSV without header and units; MiB, W, °C)."""
+    found = []
+    for row in csv.reader(io.StringIO(text), skipinitialspace=True):
+        if len(row) != 6 or not row[0].isdigit():
+            continue
+        busy, used, total, power, heat = map(_float, row[1:])
+        found.append(
+            Reading(
+                "nvidia-smi",
+                int(row[0]),
+                busy,
+                None if used is None else int(used * 2**20),
+                None if total is None else int(total * 2**20),
+                power,
+                heat,
+            )
+        )
+    return tuple(found)
+
+
+class Processor:
+    """The CPU and this process, for machines without a GPU."""
+
+    def __init__(self) -> None:
+        import psutil
+
+        self._psutil, self._process = psutil, psutil.Process(os.getpid())
+        psutil.cpu_percent(None)  # the first answer covers no time
+
+    def read(self) -> tuple[Reading, ...]:
+        memory, total = self._process.memory_info().rss, self._psutil.virtual_memory().total
+        return (Reading("CPU", 0, self._psutil.cpu_percent(None), memory, total),)
+
+
+def _ask_amd_smi() -> tuple[Reading, ...]:
+    from labkit.machine.probes.commands import ask
+
+    return amd_smi(ask(["amd-smi", "metric", "--usage", "--mem-usage", "--power", "--temperature", "--json"], 10).text)
+
+
+def _ask_nvidia_smi() -> tuple[Reading, ...]:
+    from labkit.machine.probes.commands import ask
+
+    return nvidia_smi(ask(["nvidia-smi", f"--query-gpu={_NVIDIA_FIELDS}", "--format=csv,noheader,nounits"], 10).text)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:  # a sensor that is there and does not answer (a sleeping card says so)
+        return ""
+
+
+def _number(path: Path) -> float | None:
+    return _float(_text(path))
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
