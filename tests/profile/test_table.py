@@ -40,7 +40,8 @@ def test_files_of_one_run_become_one_profile() -> None:
     )
     agents = Profile("rocprofv3-agent-info", empty(), tool="rocprofv3", devices=(Device(4, "gfx942"),), odd=("x",))
     kernels = Profile(
-        "rocprofv3-kernel-trace", events({"name": ["k"], "vgpr": [8]}, kind="dispatch"), tool="rocprofv3", devices=(Device(4),), sources=("k",),
+        "rocprofv3-kernel-trace", events({"name": ["k"], "vgpr": [8]}, kind="dispatch"), tool="rocprofv3",
+        devices=(Device(4),), sources=("k",),
         statistics={"kernels": (Entry("k", 1),)},
     )  # fmt: skip
     whole = combine([api, kernels, agents])

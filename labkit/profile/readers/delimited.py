@@ -80,7 +80,8 @@ def read(source: Source) -> Fast | None:
         else pl.String
         for name in header
     }
-    wanted = [i for i, name in enumerate(header) if name not in _UNUSED]
+    unused = _UNUSED | {"dispatchid"} if counted else _UNUSED  # the correlation tells dispatches apart as well
+    wanted = [i for i, name in enumerate(header) if name not in unused]
     stamps = [name for role in ("start_ns", "end_ns") if (name := _first(role, header)) is not None]
     named = next((name for name in ("kernelname", "function", "direction") if name in header), None)
     if named is None or not wanted:
@@ -110,7 +111,7 @@ def read(source: Source) -> Fast | None:
             pl.DataFrame(schema={h: schema[h] for i, h in enumerate(header) if i in wanted}),
             dict(zip(header, names, strict=True)),
         )
-    frame = _constants(pl.concat(frames), [*_WHOLE])
+    frame = pl.concat(frames)
     together = pl.concat(launches).group_by(named, *launch).agg(pl.col("dispatches").sum()) if launches else None
     return Fast(table, frame, dict(zip(header, names, strict=True)), together, passed_over)
 
@@ -162,14 +163,3 @@ def _pieces(source: Source, at: int) -> Iterator[bytes]:
             raise _CutError
         yield content[at:end]
         at = end
-
-
-def _constants(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """The same frame; a column with one value throughout takes the room of one value."""
-    if frame.height < 100_000:
-        return frame
-    constant = []
-    for name in names:
-        if name in frame.columns and frame[name].null_count() == 0 and frame[name].min() == frame[name].max():
-            constant.append(pl.lit(frame[name][0], dtype=frame.schema[name]).alias(name))
-    return frame.with_columns(constant)

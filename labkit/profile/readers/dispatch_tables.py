@@ -49,7 +49,7 @@ def read(table: str, frame: pl.DataFrame, printed: dict[str, str]) -> Profile:
     }
     if found is not None:
         columns["device"] = numbers.device(frame[found])
-    found_events = events(columns, kind="dispatch")
+    found_events = numbers.narrow(events(columns, kind="dispatch"))
     devices = tuple(Device(int(index)) for index in found_events["device"].unique().drop_nulls().sort())
     return Profile(kind, found_events, tool=tool, devices=devices, counters=counters, odd=tuple(odd))
 

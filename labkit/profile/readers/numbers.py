@@ -42,6 +42,8 @@ def whole(column: pl.Series) -> tuple[pl.Series, int]:
 
 def device(column: pl.Series) -> pl.Series:
     """The number of an agent: 'Agent 4', 'GPU 0', 4. Numbers too large for one (handles) become 0, 1, 2 by size."""
+    if column.dtype == pl.Int32:
+        return column
     if column.dtype.is_integer():
         found = column.cast(pl.Int64, strict=False)
     else:
@@ -115,3 +117,14 @@ def tidy(names: pl.Series) -> pl.Series:
 def integers(frame: pl.DataFrame, roles: Sequence[str]) -> dict[str, pl.Series]:
     """The columns of these roles that the frame has, as numbers."""
     return {role: whole(frame[found])[0] for role in roles if (found := find(frame, role)) is not None}
+
+
+def narrow(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same rows; a column of whole numbers with one value throughout takes the room of one value."""
+    if frame.height < 100_000:
+        return frame
+    constant = []
+    for column in frame.iter_columns():
+        if column.dtype.is_integer() and not column.null_count() and column.min() == column.max():
+            constant.append(pl.lit(column[0], dtype=column.dtype).alias(column.name))
+    return frame.with_columns(constant)
