@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from labkit.profile.readers.numbers import tidy
 from labkit.profile.table import Entry, Profile
 
 _GROUPS = {"apis": ("api", "marker"), "copies": ("copy",), "operations": ("other",)}
@@ -66,11 +67,10 @@ def by_name(rows: pl.DataFrame) -> list[dict[str, Any]]:
         pl.len().alias("calls"),
         pl.when(length.is_not_null().any()).then(length.sum()).otherwise(None).alias("total_ns"),
     )
-    entries = [
-        {"name": name or "", "calls": calls, "total_ns": total}
-        for name, calls, total in grouped.with_columns(pl.col("name").cast(pl.String)).iter_rows()
-    ]
-    return _sorted(entries)
+    named = grouped.with_columns(tidy(grouped["name"].cast(pl.String).fill_null("")).alias("name"))
+    totals = pl.when(pl.col("total_ns").is_not_null().any()).then(pl.col("total_ns").sum()).otherwise(None)
+    summed = named.group_by("name").agg(pl.col("calls").sum(), totals.alias("total_ns"))  # 'k' and 'k.kd' are one kernel
+    return _sorted(summed.to_dicts())
 
 
 def _listed(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -100,3 +100,17 @@ def test_copies_and_calls_are_no_kernels() -> None:
         and found["copies"][0]["total_ns"] == 3
     )
     assert "frame" not in found
+
+
+def test_the_mark_of_a_kernel_descriptor_is_no_part_of_a_name() -> None:
+    frame = events(
+        {
+            "name": ["k.kd", "k", "a  b [clone .kd]"],
+            "start_ns": [0, 10, 20],
+            "end_ns": [5, 16, 21],
+            "device": [0, 0, 0],
+        },
+        kind="dispatch",
+    )
+    found = facts(Profile("torch-trace", frame, "torch.profiler"))["kernels"]
+    assert found == [{"name": "k", "calls": 2, "total_ns": 11}, {"name": "a b", "calls": 1, "total_ns": 1}]
