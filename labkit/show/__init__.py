@@ -7,6 +7,9 @@ the first figure is drawn.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from labkit.show import style
 from labkit.show.charts import histogram, intervals, lines, number, parts
 from labkit.show.confusion import confusion_matrix
@@ -28,6 +31,7 @@ __all__ = [
     "Picture",
     "Playground",
     "Prediction",
+    "Timeline",
     "compare_guess",
     "confusion_matrix",
     "feature_maps",
@@ -40,8 +44,17 @@ __all__ = [
     "number_formats",
     "parts",
     "predict",
+    "profiles",
     "style",
     "table",
     "tensor",
     "worst_mistakes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The pictures of profiles, looked up late: they need polars."""
+    if name in ("profiles", "Timeline"):
+        rooms = import_module("labkit.show.profiles")
+        return rooms if name == "profiles" else rooms.Timeline
+    raise AttributeError(f"labkit.show has no '{name}'; it has: {', '.join(sorted(__all__))}")

@@ -15,7 +15,7 @@ from labkit.show.profiles import look
 _SHOWN = 4  # reasons with a colour of their own
 _COLOURS = (style.VERMILLION, style.BLUE, style.BROWN, style.ROSE, "#8F8F5F", style.BLACK, "#B8B8B8")
 _HATCHES = ("//", "", "xx", "..", "--", "\\\\", "")
-OTHER, UNKNOWN = "something else", "not recorded"
+OTHER, UNKNOWN = "something else", "no recorded call or marker"
 SHORT = f"gaps up to {LABELLED_NS / 1e3:g} µs"  # between two kernels in a row: nobody's doing
 _LEAST_NS = 100.0  # the axis begins here; what is shorter counts in the first column
 
@@ -56,9 +56,11 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
             idle[name] = np.histogram(placed[mask], edges, weights=length[mask])[0]
     counts = np.histogram(placed, edges)[0]
     total = int(length.sum())
-    unit, word = look.scale(max(sum(idle.values()).max(), 1))
+    unit, word = look.scale(max(float(np.sum(list(idle.values()), axis=0).max()), 1.0))
     title = look.labelled(profile, f"Idle: {look.ns(total)} in {length.size:,} gap{'s' if length.size > 1 else ''}")
     ruler = look.Ruler(9.5)
+    from matplotlib.ticker import LogLocator
+
     with style.look():
         figure = new_figure(7.2, 3.5 + 0.2 * (len(idle) > 2) + 0.2 * (len(idle) > 4))
         axes = figure.add_subplot()
@@ -66,9 +68,9 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
         for name, amounts in idle.items():
             k = named.index(name) if name in named else _SHOWN + (OTHER, UNKNOWN, SHORT).index(name)
             axes.bar(
-                edges[:-1] / 1e3,
+                edges[:-1],
                 amounts / unit,
-                width=np.diff(edges) / 1e3,
+                width=np.diff(edges),
                 bottom=base / unit,
                 align="edge",
                 color=_COLOURS[k],
@@ -79,14 +81,14 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
             )
             base = base + amounts
         axes.set_xscale("log")
-        axes.set_xlim(low / 1e3, high / 1e3)
+        axes.set_xlim(low, high)
         axes.set_ylim(0, base.max() / unit * 1.1)
         if overhead:
-            axes.axvline(overhead / 1e3, color=style.BLACK, linestyle=(0, (4, 3)), linewidth=1.3)
+            axes.axvline(overhead, color=style.BLACK, linestyle=(0, (4, 3)), linewidth=1.3)
             right = np.log(overhead / low) > 0.6 * np.log(high / low)
             axes.annotate(
                 f"a launch: {look.ns(overhead)}",
-                (overhead / 1e3, 1),
+                (overhead, 1),
                 xycoords=("data", "axes fraction"),
                 xytext=(-4 if right else 4, -3),
                 textcoords="offset points",
@@ -95,13 +97,10 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
                 fontsize=9,
                 bbox={"facecolor": style.BACKGROUND, "edgecolor": "none", "pad": 0.8, "alpha": 0.9},
             )
-        axes.xaxis.set_major_formatter(_plain)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 50 else (1.0, 2.0, 5.0), numticks=9))
+        axes.xaxis.set_major_formatter(lambda value, position: _plain(value))
         axes.xaxis.set_minor_formatter(lambda value, position: "")
-        if high / low < 30:
-            from labkit.show.charts import _plain_ticks
-
-            _plain_ticks(axes.xaxis)
-        axes.set_xlabel("length of a gap in µs")
+        axes.set_xlabel("length of a gap (logarithmic)")
         axes.set_ylabel(f"idle time in {word}")
         axes.set_title(title)
         figure.legend(loc="outside lower center", ncols=2, title="what the host was in", title_fontsize=9.5)
@@ -126,5 +125,6 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
     )
 
 
-def _plain(value: float, position: int) -> str:
-    return f"{value:,g}" if value < 1 else f"{value:,.0f}"
+def _plain(value: float) -> str:
+    size, word = look.scale(value * (1 + 1e-9))
+    return f"{value / size:g} {word}"

@@ -28,10 +28,8 @@ def kernels(profile: Profile, *, most: int = 12) -> Picture:
         what = "operators on the CPU"
         found = [r for r in ask.operators(profile).iter_rows(named=True) if r["self_ns"]]
         whole = sum(r["self_ns"] for r in found)
-        from labkit.profile.categories import category
-
         rows = [
-            (r["name"], category(r["name"]), int(r["count"]), int(r["self_ns"]), r["self_ns"] / whole)
+            (r["name"], look.operator(r["name"]), int(r["count"]), int(r["self_ns"]), r["self_ns"] / whole)
             for r in sorted(found, key=lambda r: -r["self_ns"])
         ]
     if not rows:

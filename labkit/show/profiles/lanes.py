@@ -20,7 +20,7 @@ from labkit.profile.names import shorten
 from labkit.profile.questions import attribution, intervals, overlapping, waiting
 from labkit.profile.questions.selection import timed
 from labkit.profile.table import Profile
-from labkit.show.profiles.look import KEYS
+from labkit.show.profiles.look import KEYS, operator
 
 Array = Any  # numpy.ndarray
 
@@ -82,8 +82,9 @@ class Lane:
 
 @dataclass(frozen=True)
 class Lanes:
-    """All lanes, host first; left_out: how many had no room. low, high: first start and last end. names: of the codes.
-    steps: (start, number) of each marked step."""
+    """All lanes, host first; left_out: how many had no room. low, high: first start and last end. focus: the window to begin
+    with, without a long pause in which nothing at all happens. names: of the codes. steps: (start, number) of each marked
+    step."""
 
     lanes: tuple[Lane, ...]
     left_out: int
@@ -92,6 +93,7 @@ class Lanes:
     names: dict[int, str] = field(repr=False)
     steps: tuple[Array, Array] = field(repr=False)
     events: int = 0
+    focus: tuple[int, int] = (0, 0)
 
     def name(self, code: int) -> str:
         """The name to write on an event."""
@@ -176,7 +178,7 @@ def _host(p: Profile) -> tuple[list[Lane], int]:
             if _LAUNCH.match(name)
             else "other"
         )
-    operators = {name: keys[name] if keys[name] != "other" else category(name) for name in keys}
+    operators = {name: keys[name] if keys[name] != "other" else operator(name) for name in keys}
     if steps:
         frame = frame.filter(~pl.col("name").cast(pl.String).is_in(steps).fill_null(False))
     threads = frame.group_by("thread").len().sort(["len", "thread"], descending=[True, False])["thread"].to_list()
@@ -201,10 +203,10 @@ def _devices(p: Profile) -> tuple[list[Lane], int]:
     known = frame["device"].drop_nulls().unique().sort()
     if known.len() == 1:
         frame = frame.with_columns(pl.col("device").fill_null(known[0]))
-    row = pl.when(pl.col("kind") == "copy").then(pl.lit(2, dtype=pl.Int8))
-    if talking:
-        row = row.when(pl.col("name").cast(pl.String).is_in(talking)).then(pl.lit(1, dtype=pl.Int8))
-    frame = frame.with_columns(row.otherwise(pl.lit(0, dtype=pl.Int8)).alias("row"), pl.col("device").fill_null(-1))
+    kind_ = [pl.lit(k, dtype=pl.Int8) for k in range(3)]  # kernels, communication, copies
+    talks = pl.col("name").cast(pl.String).is_in(talking).fill_null(False) if talking else pl.lit(False)
+    row = pl.when(pl.col("kind") == "copy").then(kind_[2]).when(talks).then(kind_[1]).otherwise(kind_[0])
+    frame = frame.with_columns(row.alias("row"), pl.col("device").fill_null(-1))
     frame = frame.with_columns(
         pl.when(pl.col("row") == 0).then(pl.col(where)).otherwise(pl.lit(None, dtype=pl.Int64)).alias("lane")
     )
@@ -245,11 +247,10 @@ def lanes(p: Profile) -> Lanes:
     s = ask.steps(p)
     table = s.table if s.found == "markers" else s.table.clear()
     if table.height:
-        low, high = (
-            min(low or int(table["start_ns"][0]), int(table["start_ns"][0])),
-            max(high, int(table["end_ns"].max())),
-        )  # type: ignore[arg-type]
-    used = np.unique(np.concatenate([np.unique(t.code) for lane in found for t in lane.tracks])) if found else []
+        begins, ends = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
+        low, high = (min(low, int(begins[0])) if found else int(begins[0])), max(high, int(ends.max()))
+    codes = [np.unique(t.code) for lane in found for t in lane.tracks]
+    used = np.unique(np.concatenate(codes)).tolist() if codes else []
     unique = p.events["name"].unique().drop_nulls()
     text = dict(zip(unique.to_physical().to_list(), unique.cast(pl.String).to_list(), strict=True))
     names = {int(code): shorten(text.get(int(code), "")).removeprefix("aten::") for code in used}
@@ -261,4 +262,25 @@ def lanes(p: Profile) -> Lanes:
         names,
         (table["start_ns"].to_numpy(), table["step"].to_numpy()),
         sum(lane.events for lane in found),
+        _focus(found, low, high),
     )
+
+
+_PAUSE = 0.5  # of the whole: a longer pause without any event divides a profile in two
+
+
+def _focus(found: tuple[Lane, ...], low: int, high: int) -> tuple[int, int]:
+    """The window that holds most events, where one pause in all lanes takes up more than half of the time."""
+    while found and high > low:
+        edges = np.linspace(0, high - low, 513).round().astype(np.int64) + low
+        empty = np.all([lane.shares(edges)[1] == 0 for lane in found], axis=0)
+        change = np.flatnonzero(np.diff(np.concatenate(([0], empty.astype(np.int8), [0]))))
+        starts, ends = change[::2], change[1::2]
+        longest = int(np.argmax(ends - starts)) if starts.size else 0
+        if not starts.size or ends[longest] - starts[longest] <= _PAUSE * 512:
+            break
+        before, after = int(edges[starts[longest]]), int(edges[ends[longest]])
+        early = sum(int(np.searchsorted(t.start, before)) for lane in found for t in lane.tracks)
+        late = sum(t.start.size - int(np.searchsorted(t.start, after)) for lane in found for t in lane.tracks)
+        low, high = (low, before) if early >= late and before > low else (after, high)
+    return low, high

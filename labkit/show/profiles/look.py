@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from labkit.profile.categories import CATEGORIES
+from labkit.profile.categories import CATEGORIES, category
 from labkit.profile.table import Profile
 from labkit.show import style
 from labkit.show.picture import Picture, new_figure
@@ -22,7 +23,7 @@ COLOURS: dict[str, str] = {
     "reduction": "#8F8F5F",
     "copy": style.BLACK,
     "communication": "#BF5FFF",
-    "other": "#B8B8B8",
+    "other": "#BEBEBE",
     "loading": "#EFCF1F",
     "waiting": style.VERMILLION,
     "launching": "#8FEF8F",
@@ -39,6 +40,17 @@ HATCHES: dict[str, str] = {
     "launching": "..",
 }
 assert set(CATEGORIES) <= set(COLOURS)
+
+
+_MATRICES = re.compile(
+    r"^aten::(?:add|b|badd)?mm(?:_|$)|^aten::(?:linear|matmul|einsum|addmv|mv)|^(?:Add|B)?[Mm]mBackward"
+)
+
+
+def operator(name: str) -> str:
+    """The category of an operator on the host: as of a kernel, and by ATen's short names for products of matrices."""
+    found = category(name)
+    return "gemm" if found == "other" and _MATRICES.search(name) else found
 
 
 def on(colour: str) -> str:
@@ -83,9 +95,9 @@ class Ruler:
 
         middle: the ellipsis stands before the last third, because names often differ at their end.
         """
-        text = " ".join(text.replace("$", "﹩").split())  # a dollar sign would begin a formula
+        text = " ".join(text.split())
         if self.width(text) <= inches:
-            return text
+            return _escaped(text)
 
         def cut(letters: int) -> str:
             tail = letters // 3 if middle else 0
@@ -95,11 +107,16 @@ class Ruler:
         while low < high:
             half = (low + high + 1) // 2
             low, high = (half, high) if self.width(cut(half)) <= inches else (low, half - 1)
-        return cut(low) if low >= least else ""
+        return _escaped(cut(low)) if low >= least else ""
 
     def first(self, words: Sequence[str], inches: float) -> str:
         """The first of the words that has room; empty where none has."""
         return next((text for text in words if self.width(text) <= inches), "")
+
+
+def _escaped(text: str) -> str:
+    """For matplotlib, to which a dollar sign would begin a formula."""
+    return text.replace("$", r"\$")
 
 
 def nothing(p: Profile, title: str, why: str) -> Picture:

@@ -35,13 +35,14 @@ p.simulated {{ border: 2px solid var(--mark); padding: .4rem .8rem; font-weight:
 .wide {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; width: 100%; }}
 td, th {{ text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); }}
-td.number {{ white-space: nowrap; font-variant-numeric: tabular-nums; font-weight: bold; }}
+td {{ overflow-wrap: break-word; }}
+td.number {{ font-variant-numeric: tabular-nums; font-weight: bold; }}
 td.rows {{ color: var(--quiet); font-size: .85rem; }}
 figure {{ margin: 0; }}
 figure img {{ display: block; width: 100%; max-width: 46rem; height: auto; background: {style.BACKGROUND}; border-radius: 4px; }}
 pre {{ overflow-x: auto; font: .8rem/1.4 ui-monospace, monospace; border: 1px solid var(--line); padding: .6rem; overflow-wrap: normal; }}
 summary {{ cursor: pointer; padding: .2rem 0; color: var(--quiet); }}
-@media (max-width: 40rem) {{ .wide figure img {{ width: 38rem; max-width: none; }} }}
+@media (max-width: 40rem) {{ .wide figure img {{ width: 36rem; max-width: none; }} }}
 @media print {{
   :root {{ --ground: #ffffff; --ink: #000000; --quiet: #444444; --line: #bbbbbb; --mark: {style.BLUE}; }}
   body {{ max-width: none; }} figure, table {{ break-inside: avoid; }} details > summary {{ display: none; }}
@@ -135,7 +136,9 @@ def _list(title: str, lines: tuple[str, ...]) -> str:
 
 
 def _section(title: str, picture: Picture) -> str:
-    """A picture with its alternative text, and its numbers below it for those who want them."""
+    """A picture with its alternative text, and its numbers below it for those who want them; words where nothing is drawn."""
+    if picture.values is None:
+        return f"<h2>{title}</h2>\n<p>{_safe(picture.text.partition(chr(10))[2])}</p>"
     image = base64.b64encode(picture.png()).decode("ascii")
     return (
         f'<h2>{title}</h2>\n<div class="wide" role="region" aria-label="{title}" tabindex="0"><figure>'

@@ -76,7 +76,9 @@ def _roofs(found: Roofline, rows: list[dict[str, Any]]) -> list[tuple[str, float
     tops: dict[float, list[str]] = {}
     for precision in wanted:
         tops.setdefault(found.compute_tflops[precision], []).append(_NAMES.get(precision, precision))
-    lines = [(f"{', '.join(names)}: {number(top)} TFLOP/s, theoretical", top, "-") for top, names in tops.items()]
+    lines: list[tuple[str, float, Any]] = [
+        (f"{', '.join(names)}: {number(top)} TFLOP/s, theoretical", top, "-") for top, names in tops.items()
+    ]
     for precision in wanted:
         if precision in found.achievable_tflops:
             top = found.achievable_tflops[precision]
@@ -97,7 +99,9 @@ def _roof(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
         ridge = ceilings[0][1] * 1e3 / found.bandwidth_gbs
         low, high = min(low, ridge / 30), max(high, ridge * 10)
     floor = min(y.min() / 3, top / 1e3)
-    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, top * 2.2))
+    # above the roof nothing can be: there the legend has its room
+    ceiling = top * 1.5 * (top / floor) ** ((0.06 + 0.055 * (len(ceilings) + 1)) / (0.94 - 0.055 * (len(ceilings) + 1)))
+    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     across = np.geomspace(low, high, 200)
     for label, peak, dash in ceilings:
         roof = (
@@ -118,13 +122,13 @@ def _roof(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
             alpha=0.85,
             zorder=3,
         )
-    _numbers(axes, few, (low, high), (floor, top * 2.2), 4.6 / 7)
+    _numbers(axes, few, (low, high), (floor, ceiling), 4.6 / 7)
     axes.set_xlabel("arithmetic intensity in FLOP per byte")
     axes.set_ylabel("TFLOP/s")
     _below(figure, axes, title, few, len(rows) - len(few))
     if ceilings:
         axes.legend(
-            loc="lower right", fontsize=8.5, framealpha=0.9, frameon=True, edgecolor="none", facecolor=style.BACKGROUND
+            loc="upper left", fontsize=8.5, framealpha=0.9, frameon=True, edgecolor="none", facecolor=style.BACKGROUND
         )
     return figure, axes
 
@@ -170,6 +174,7 @@ def _numbers(
             fontsize=9,
             fontweight="bold",
             arrowprops={"arrowstyle": "-", "color": "#777777", "linewidth": 0.7, "shrinkA": 5, "shrinkB": 0},
+            bbox={"facecolor": style.BACKGROUND, "edgecolor": "none", "pad": 0.6, "alpha": 0.75},
             zorder=4,
         )
 
@@ -236,7 +241,7 @@ def _below(figure: Any, axes: Any, title: str, few: list[dict[str, Any]], more: 
     ruler = look.Ruler(9)
     lines = [
         ruler.fit(
-            f"{k}  {r['short']}: {number(r['tflops'])} TFLOP/s"
+            f"{k}  {r['short']} ({r['category']}): {number(r['tflops'])} TFLOP/s"
             + (f", {r['share']:.0%} of its roof" if r["share"] is not None else ""),
             6.9,
         )

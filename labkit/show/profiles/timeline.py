@@ -16,7 +16,7 @@ from labkit.show.profiles.lanes import Lane, Lanes, lanes
 
 Array = Any
 
-WIDTH, LEFT, RIGHT = 7.2, 1.62, 0.12  # inches
+WIDTH, LEFT, RIGHT = 7.2, 1.62, 0.28  # inches
 LANE, SPACE = 0.25, 0.07
 COLUMNS = int((WIDTH - LEFT - RIGHT) * style.DPI)
 ROWS = int(LANE * style.DPI)
@@ -28,7 +28,8 @@ _IDLE = (238, 238, 238)
 def timeline(
     profile: Profile, start_ns: int | None = None, end_ns: int | None = None, *, made: Lanes | None = None
 ) -> Picture:
-    """What ran when, from ``start_ns`` to ``end_ns`` (the profile's own clock; without them all of it).
+    """What ran when, from ``start_ns`` to ``end_ns`` (the profile's own clock; without them all of it, but for a pause in
+    which nothing happens for more than half of the time: then the part with most events, and the title says so).
 
     Each pixel column of a row is filled as high as the row was busy in it, in the colours of what ran; where events are wide
     enough they are named. Hatched: the GPU was idle, and what the host was in. Steps are separated by lines.
@@ -40,8 +41,9 @@ def timeline(
     ready = made or lanes(profile)
     if not ready.lanes:
         return look.nothing(profile, "Timeline", "This profile has no events with time stamps.")
-    low = ready.low if start_ns is None else int(start_ns)
-    high = ready.high if end_ns is None else int(end_ns)
+    low, high = ready.focus if start_ns is None and end_ns is None else (ready.low, ready.high)
+    low = low if start_ns is None else int(start_ns)
+    high = high if end_ns is None else int(end_ns)
     if high <= low:
         raise LabkitError(f"The window ends ({high}) before it starts ({low}).", "Pass start_ns < end_ns.")
     high = max(high, low + COLUMNS)  # a nanosecond is the finest that a profile knows
@@ -49,7 +51,8 @@ def timeline(
     idle = _idle(profile, ready, low, high)
     image, shares = _raster(ready, edges, idle)
     largest = _largest(ready, low, high)
-    title = look.labelled(profile, f"Timeline of {look.ns(high - low)}")
+    part = f" of {look.ns(ready.high - ready.low)}" if (low, high) != (ready.low, ready.high) else ""
+    title = look.labelled(profile, f"Timeline: {look.ns(high - low)}{part}")
     with style.look():
         figure, axes = _figure(ready, image, shares, low, high)
         _names(axes, ready, low, high)
@@ -164,7 +167,7 @@ def _figure(ready: Lanes, image: Array, shares: list[tuple[Array, Array]], low: 
         (LEFT / WIDTH, bottom / height, (WIDTH - LEFT - RIGHT) / WIDTH, count * (LANE + SPACE) / height)
     )
     unit, word = look.scale(high - low)
-    shift = ready.low
+    shift = _origin(ready, low, high)
     left, right = (low - shift) / unit, (high - shift) / unit
     spaced = np.full((count * (ROWS + _GAP_PX), COLUMNS, 3), _rgb(style.BACKGROUND), np.uint8)
     for k in range(count):
@@ -184,12 +187,23 @@ def _figure(ready: Lanes, image: Array, shares: list[tuple[Array, Array]], low: 
     axes.locator_params(axis="x", nbins=7)
     axes.ticklabel_format(axis="x", useOffset=False, style="plain")
     axes.tick_params(axis="x", labelsize=9)
-    axes.set_xlabel(f"{word} since the first event; a column's height is the busy share of its time", fontsize=9)
+    since = "the first event" if shift == ready.low else f"{when(ready, shift)} after the first event"
+    axes.set_xlabel(f"{word} since {since}; a column's height is the busy share of its time", fontsize=8.5)
     handles = [Patch(facecolor=look.COLOURS[key], edgecolor="#777777", linewidth=0.5, label=key) for key in used]
     figure.legend(
         handles=handles, loc="lower center", ncols=4, fontsize=9, handlelength=1.3, borderpad=0.1, labelspacing=0.3
     )
     return figure, axes
+
+
+def _origin(ready: Lanes, low: int, high: int) -> int:
+    """Where the axis counts from: the first event, or far into a run the window's start."""
+    return low if low - ready.low > 50 * (high - low) else ready.low
+
+
+def when(ready: Lanes, at: int) -> str:
+    """A moment, counted from the first event, to the microsecond."""
+    return f"{(at - ready.low) / 1e6:,.3f} ms"
 
 
 _GAP_PX = int(SPACE * style.DPI)
@@ -212,7 +226,7 @@ def _names(axes: Any, ready: Lanes, low: int, high: int) -> None:
         for start_, end_, code, colour in sorted(sorted(found, key=lambda e: e[0] - e[1])[:LABELS]):
             words = ruler.fit(ready.name(code), (end_ - start_) * inches - 0.06) if start_ >= reach else ""
             if words:
-                at = ((start_ + end_) / 2 - ready.low) / unit
+                at = ((start_ + end_) / 2 - _origin(ready, low, high)) / unit
                 axes.text(
                     at, number + _MIDDLE, words, fontsize=7.5, color=colour, ha="center", va="center", clip_on=True
                 )
@@ -232,7 +246,7 @@ def _idle_names(axes: Any, ready: Lanes, idle: list[tuple[int, int, int, str]], 
         shown = ruler.first((f"idle {words}", f"idle {took}", took), (end - start) * inches - 0.1)
         if shown and device in tops:
             axes.text(
-                ((start + end) / 2 - ready.low) / unit,
+                ((start + end) / 2 - _origin(ready, low, high)) / unit,
                 tops[device] + _MIDDLE,
                 shown,
                 fontsize=7.5,
@@ -253,7 +267,7 @@ def _steps(axes: Any, ready: Lanes, low: int, high: int) -> bool:
     if start.size == 0 or start.size > COLUMNS // 12:
         return False
     unit, _ = look.scale(high - low)
-    at = (start - ready.low) / unit
+    at = (start - _origin(ready, low, high)) / unit
     axes.vlines(at, 0, len(ready.lanes), color=style.INK, linewidth=0.7, alpha=0.65, zorder=2)
     ruler, reach = look.Ruler(8), -1.0
     inches = (WIDTH - LEFT - RIGHT) / (high - low)
@@ -271,7 +285,7 @@ def _steps(axes: Any, ready: Lanes, low: int, high: int) -> bool:
 
 def _largest(ready: Lanes, low: int, high: int) -> list[dict[str, Any]]:
     """The longest events in view."""
-    found = []
+    found: list[dict[str, Any]] = []
     for lane in ready.lanes:
         for track in lane.tracks:
             places = track.within(low, high, 1)
@@ -324,15 +338,19 @@ def _text(title: str, ready: Lanes, told: list[dict[str, Any]], largest: list[di
     events: list[tuple[str, ...]] = [("longest in view", "row", "takes", "begins at")]
     events += [
         (
-            look.Ruler(9).fit(e["name"], 3.4),
+            _short(e["name"]),
             e["lane"],
             look.ns(e["end_ns"] - e["start_ns"]),
-            look.ns(e["start_ns"] - ready.low),
+            when(ready, e["start_ns"]),
         )
         for e in largest
     ]
-    begin = f", from {look.ns(low - ready.low)} after the first event" if low != ready.low else ""
+    begin = f", from {when(ready, low)} after the first event" if low != ready.low else ""
     return f"{title}{begin}\n{table(rows)}{more}\n\n{table(events, left=2)}"
+
+
+def _short(name: str, letters: int = 48) -> str:
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
 def _alt(title: str, told: list[dict[str, Any]], ready: Lanes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 from typing import Any
 
 from labkit.errors import LabkitError
@@ -11,11 +12,11 @@ from labkit.profile.table import Profile
 from labkit.show.controls import FRAME, bundle, guarded, told
 from labkit.show.picture import Picture
 from labkit.show.profiles import look
-from labkit.show.profiles import timeline as drawing
 from labkit.show.profiles.lanes import Lanes, lanes
+from labkit.show.profiles.timeline import COLUMNS, WIDTH, timeline, when
 
-_FINEST = 24  # zoom steps, each by the square root of ten thousandths of a lot: see _factor
-_HALF = 2**0.5
+_FINEST = 32  # steps of the zoom's slider
+_HALF = 2**0.5  # each that much closer
 
 
 class Timeline:
@@ -47,15 +48,15 @@ class Timeline:
     @property
     def window(self) -> tuple[int, int]:
         """(start, end) of what is shown, in ns of the profile's clock."""
-        return self._window or (self.lanes.low, self.lanes.high)
+        return self._window or self.lanes.focus
 
     @property
     def picture(self) -> Picture:
         """The window as a figure; see ``timeline`` for its ``values``."""
         if not self.lanes.lanes:
-            return drawing.timeline(self.profile, made=self.lanes)
+            return timeline(self.profile, made=self.lanes)
         if self._drawn is None or self._drawn[0] != self.window:
-            self._drawn = (self.window, drawing.timeline(self.profile, *self.window, made=self.lanes))
+            self._drawn = (self.window, timeline(self.profile, *self.window, made=self.lanes))
         return self._drawn[1]
 
     def zoom(self, factor: float, *, at: float = 0.5) -> Picture:
@@ -63,7 +64,7 @@ class Timeline:
         if not factor > 0:
             raise LabkitError(f"A zoom of {factor} has no meaning.", "Pass 2 to come closer, 0.5 to go away.")
         low, high = self.window
-        width = max(round((high - low) / factor), drawing.COLUMNS)
+        width = max(round((high - low) / factor), COLUMNS)
         return self._show(round(low + at * (high - low - width)), width)
 
     def pan(self, windows: float) -> Picture:
@@ -73,7 +74,7 @@ class Timeline:
 
     def whole(self) -> Picture:
         """All of the profile."""
-        self._window = None
+        self._window = (self.lanes.low, self.lanes.high)
         return self.picture
 
     def show(self, start_ns: int, end_ns: int) -> Picture:
@@ -97,7 +98,7 @@ class Timeline:
         first, last = self.lanes.low, self.lanes.high
         width = max(min(width, last - first), 1)
         low = min(max(low, first), last - width)
-        self._window = None if width == last - first else (low, low + width)
+        self._window = (low, low + width)
         return self.picture
 
     # -- forms ----------------------------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ class Timeline:
         encoded = base64.b64encode(picture.png()).decode("ascii")
         image = (
             f'<img alt="{html.escape(picture.alt)}" src="data:image/png;base64,{encoded}" '
-            f'style="width:{round(drawing.WIDTH * 96)}px;max-width:100%;height:auto">'
+            f'style="width:{round(WIDTH * 96)}px;max-width:100%;height:auto">'
         )
         if picture.values is None:
             return f'<div style="{FRAME}">{image}</div>'
@@ -121,7 +122,7 @@ class Timeline:
                     (e["name"], "left"),
                     (e["lane"], "left"),
                     (look.ns(e["end_ns"] - e["start_ns"]), "right"),
-                    (look.ns(e["start_ns"] - self.lanes.low), "right"),
+                    (when(self.lanes, e["start_ns"]), "right"),
                 )
             )
             + "</tr>"
@@ -178,15 +179,13 @@ class Timeline:
             free = self.lanes.high - self.lanes.low - (high - low)
             moving = True
             try:
-                import math
-
                 closer.value = min(
                     _FINEST, round(math.log(max(self.lanes.high - self.lanes.low, 1) / (high - low), _HALF))
                 )
                 place.value = 100 * (low - self.lanes.low) / free if free > 0 else 0
             finally:
                 moving = False
-            say(told(f"Shown: {look.ns(high - low)}, from {look.ns(low - self.lanes.low)} after the first event."))
+            say(told(f"Shown: {look.ns(high - low)}, from {when(self.lanes, low)} after the first event."))
 
         def button(words: str, tip: str, act: Any) -> Any:
             made = widgets.Button(description=words, tooltip=tip, layout=widgets.Layout(width="auto"))
@@ -204,7 +203,7 @@ class Timeline:
             span = self.lanes.high - self.lanes.low
             if change["owner"] is closer:
                 low, high = self.window
-                width = max(round(span / _HALF**closer.value), min(drawing.COLUMNS, span))
+                width = max(round(span / _HALF**closer.value), min(COLUMNS, span))
                 self._show((low + high - width) // 2, width)
             else:
                 low, high = self.window
@@ -232,10 +231,14 @@ class Timeline:
             [widgets.HBox(buttons, layout=wrap), widgets.HBox([closer, place], layout=wrap), status, panel]
         )
 
+    @property
+    def _wholes(self) -> tuple[tuple[int, int], ...]:
+        return (self.lanes.low, self.lanes.high), self.lanes.focus
+
     def _neighbour(self, by: int) -> Picture:
         """The step after (or before) the one that holds the middle of the window; first the one itself, from the whole run."""
         starts, numbers = self.lanes.steps
         low, high = self.window
         k = int((starts <= (low + high) // 2).sum()) - 1
-        k = (0 if by > 0 else starts.size - 1) if self._window is None else k + by
+        k = (0 if by > 0 else starts.size - 1) if (low, high) in self._wholes else k + by
         return self.step(int(numbers[min(max(k, 0), starts.size - 1)]))
