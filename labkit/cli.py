@@ -348,9 +348,9 @@ def _profile(options: argparse.Namespace) -> int:
 
     draw = None
     if options.html:
-        from labkit.show.profiles import page as pictures
+        from labkit.show.profiles.page import write
 
-        draw = pictures.write
+        draw = write
     return page.run(options.files, options.before, gpu=options.gpu, as_json=options.json, html=options.html, draw=draw)
 
 

@@ -36,7 +36,8 @@ def run(
     earlier = _read(before) if before else None
     found = diagnose(p)
     if html and draw:
-        draw(p, found, Path(html), **({"before": earlier} if earlier is not None else {}))
+        more: dict[str, Any] = {"before": earlier} if earlier is not None else {}
+        draw(p, found, Path(html), **more, **({"gpu": gpu} if gpu else {}))
     if as_json:
         print(json.dumps(values(p, found, earlier, gpu), indent=1, ensure_ascii=False))
     elif html:
