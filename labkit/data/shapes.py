@@ -41,7 +41,7 @@ def draw(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         for label in range(len(CLASSES)):
             rows = np.arange(start + label, min(start + 500, count), len(CLASSES))
             if len(rows):
-                images[rows] = _draw_class(len(rows), _SHAPES[label], bits)
+                images[rows] = _draw_class(len(rows), DISTANCES[label], bits)
     return images, labels
 
 
@@ -53,16 +53,16 @@ def checksum(*arrays: np.ndarray) -> str:
     return digest.hexdigest()
 
 
-def _uniform(bits: np.random.PCG64, count: int, low: float, high: float) -> np.ndarray:
+def uniform(bits: np.random.PCG64, count: int, low: float, high: float) -> np.ndarray:
     """count numbers from low to high, float32 [count, 1, 1], each from the upper 24 of 64 random bits."""
     raw = bits.random_raw(count) >> np.uint64(40)
     unit = raw.astype(np.float32) * np.float32(2.0**-24)
     return (np.float32(low) + np.float32(high - low) * unit).reshape(-1, 1, 1)
 
 
-def _direction(bits: np.random.PCG64, count: int) -> tuple[np.ndarray, np.ndarray]:
+def direction(bits: np.random.PCG64, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Random unit vectors, cosine and sine of an angle within 45 degrees: (1 - t^2, 2 t) / (1 + t^2)."""
-    t = _uniform(bits, count, -0.41421357, 0.41421357)  # t is the tangent of half the angle
+    t = uniform(bits, count, -0.41421357, 0.41421357)  # t is the tangent of half the angle
     return (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
 
 
@@ -70,24 +70,24 @@ def _draw_class(count: int, distance: Distance, bits: np.random.PCG64) -> np.nda
     """count pictures of one shape: uint8 [count, 3, 32, 32]."""
     axis = (np.arange(_SIDE, dtype=np.float32) - np.float32(15.5)).reshape(1, 1, _SIDE)
     x0, y0 = axis, axis.reshape(1, _SIDE, 1)
-    cos, sin = _direction(bits, count)
-    size = _uniform(bits, count, 7.0, 12.0)
+    cos, sin = direction(bits, count)
+    size = uniform(bits, count, 7.0, 12.0)
     room = 12 - size * np.float32(0.65)  # small shapes wander further; none is cut off by much
-    x = x0 - room * _uniform(bits, count, -1, 1)
-    y = y0 - room * _uniform(bits, count, -1, 1)
+    x = x0 - room * uniform(bits, count, -1, 1)
+    y = y0 - room * uniform(bits, count, -1, 1)
     inside = distance((x * cos + y * sin) / size, (y * cos - x * sin) / size) * size
     cover = np.clip(np.float32(0.5) - inside, 0, 1)  # anti-aliased edge of one pixel
 
     stripes = _stripes(x0, y0, bits, count)
     fill = _stripes(x0, y0, bits, count)
-    gradient = x0 * _uniform(bits, count, -0.05, 0.05) + y0 * _uniform(bits, count, -0.05, 0.05)
+    gradient = x0 * uniform(bits, count, -0.05, 0.05) + y0 * uniform(bits, count, -0.05, 0.05)
 
-    ground = [_uniform(bits, count, 40, 215) for _ in range(3)]
-    shade = [_uniform(bits, count, -45, 45) for _ in range(3)]
+    ground = [uniform(bits, count, 40, 215) for _ in range(3)]
+    shade = [uniform(bits, count, -45, 45) for _ in range(3)]
     # the shape is lighter than the ground (in one picture of four darker), by a step for all channels plus a tint
-    darker = _uniform(bits, count, 0, 1) < 0.25
-    step = _uniform(bits, count, 55, 110) * np.where(darker, np.float32(-1), np.float32(1))
-    tint = [_uniform(bits, count, -45, 45) for _ in range(3)]
+    darker = uniform(bits, count, 0, 1) < 0.25
+    step = uniform(bits, count, 55, 110) * np.where(darker, np.float32(-1), np.float32(1))
+    tint = [uniform(bits, count, -45, 45) for _ in range(3)]
     noise = bits.random_raw(count * 3 * _SIDE * _SIDE // 8).astype("<u8").view(np.uint8)
     picture = (noise.reshape(count, 3, _SIDE, _SIDE).astype(np.float32) - np.float32(127.5)) * np.float32(0.25)
     for channel in range(3):
@@ -98,13 +98,13 @@ def _draw_class(count: int, distance: Distance, bits: np.random.PCG64) -> np.nda
 
 def _stripes(x: np.ndarray, y: np.ndarray, bits: np.random.PCG64, count: int) -> np.ndarray:
     """Soft stripes of a random width, angle and strength: float32 [count, 32, 32], grey levels around 0."""
-    along, across = _direction(bits, count)
-    upright = _uniform(bits, count, 0, 1) < 0.5
+    along, across = direction(bits, count)
+    upright = uniform(bits, count, 0, 1) < 0.5
     along, across = np.where(upright, along, -across), np.where(upright, across, along)
-    period = _uniform(bits, count, 4, 14)
-    phase = (x * along + y * across) / period + _uniform(bits, count, 0, 1)
+    period = uniform(bits, count, 4, 14)
+    phase = (x * along + y * across) / period + uniform(bits, count, 0, 1)
     wave = np.abs(phase - np.floor(phase) - np.float32(0.5)) * 4 - 1  # a triangle wave from -1 to 1
-    return wave * _uniform(bits, count, 0, 28)
+    return wave * uniform(bits, count, 0, 28)
 
 
 # The shapes: signed distance to the outline, negative inside, for a shape that reaches to about 1 from its centre.
@@ -165,4 +165,4 @@ def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _length(np.abs(x) - np.float32(0.5), y) - np.float32(0.36)
 
 
-_SHAPES: tuple[Distance, ...] = (_circle, _ring, _square, _triangle, _cross, _star, _crescent, _corner, _bars, _dots)
+DISTANCES: tuple[Distance, ...] = (_circle, _ring, _square, _triangle, _cross, _star, _crescent, _corner, _bars, _dots)

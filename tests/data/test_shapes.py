@@ -65,7 +65,7 @@ def test_every_shape_is_in_its_picture() -> None:
     """The distance functions: negative at one point of the shape at least, positive in the far corner; ten different ones."""
     axis = np.linspace(-1.6, 1.6, 64, dtype=np.float32)
     x, y = axis[None, :], axis[:, None]
-    inside = [np.broadcast_to(distance(x, y) < 0, (64, 64)) for distance in shapes._SHAPES]
+    inside = [np.broadcast_to(distance(x, y) < 0, (64, 64)) for distance in shapes.DISTANCES]
     for filled in inside:
         assert 150 < filled.sum() < 1400 and not filled[[0, 0, -1, -1], [0, -1, 0, -1]].any()
     assert len({filled.tobytes() for filled in inside}) == 10
