@@ -77,7 +77,7 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
                 edgecolor=style.BACKGROUND,
                 linewidth=0.4,
                 hatch=_HATCHES[k],
-                label=ruler.fit(f"{name} {amounts.sum() / total:.0%}", 2.9),
+                label=f"{ruler.fit(name, 2.4, middle=True)} {amounts.sum() / total:.0%}",
             )
             base = base + amounts
         axes.set_xscale("log")

@@ -181,6 +181,8 @@ def _numbers(
 
 def _bars(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any, Any]:
     """Rates beside their peaks, where the bytes are unknown."""
+    from matplotlib.ticker import LogLocator
+
     few = rows[:TOP]
     figure = new_figure(7.2, 2.15 + 0.36 * len(few))
     axes = figure.add_subplot()
@@ -215,6 +217,10 @@ def _bars(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
     highest = max(max(r["tflops"] for r in few), *tops)
     axes.set_xscale("log")
     axes.set_xlim(lowest / 3, highest * 1.6)
+    wide = highest / lowest > 10
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(lambda value, position: f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, position: "")
     axes.set_yticks(range(len(few)), [ruler.fit(r["short"], 2.5, middle=True) for r in few], fontsize=9.5)
     axes.set_ylim(len(few) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -176,7 +176,9 @@ def _figure(ready: Lanes, image: Array, shares: list[tuple[Array, Array]], low: 
     ruler = look.Ruler(9)
     middle = LANE / (LANE + SPACE) / 2
     axes.set_yticks(
-        [k + middle for k in range(count)], [ruler.fit(lane.title, LEFT - 0.12) for lane in ready.lanes], fontsize=9
+        [k + middle for k in range(count)],
+        [ruler.fit(lane.title, LEFT - 0.12, middle=True) for lane in ready.lanes],
+        fontsize=9,
     )
     axes.tick_params(axis="y", length=0)
     axes.grid(False)

@@ -98,6 +98,49 @@ def test_the_roofline_has_peaks_and_what_is_achievable():
     assert times == sorted(times, reverse=True)
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.3, 8.0, 400.0])
+def test_rates_alone_keep_their_words_apart(factor, clashes):
+    """Whatever the range of the logarithmic axis."""
+    rates = (1.0, factor)
+    rows = {
+        "kind": ["operator", "api", "dispatch"] * 2,
+        "device": [None, None, 0] * 2,
+        "thread": [1, 1, None] * 2,
+        "name": [
+            "aten::mm",
+            "hipLaunchKernel",
+            "Cijk_a_BBS_MT16x16x16",
+            "aten::mm",
+            "hipLaunchKernel",
+            "Cijk_b_SB_MT32x32x32",
+        ],
+        "start_ns": [0, 10, 100, 200_000, 200_010, 200_100],
+        "end_ns": [90, 80, 100_100, 200_090, 200_080, 300_100],
+        "correlation": [None, 1, 1, None, 2, 2],
+        "flops": [rates[0] * 1e9, None, None, rates[1] * 1e9, None, None],
+    }
+    profile = Profile("torch-trace", events(rows), "torch", devices=(Device(0, None, "AMD Instinct MI300X"),))
+    picture = roofline(profile)
+    assert len(picture.values) == 2
+    assert clashes(picture.figure) == []
+
+
+def test_long_names_of_the_host_leave_room_for_the_share(clashes):
+    host = "torch/utils/data/a_very_long_folder/and_a_longer_file_name.py(113): decorate_context_of_everything"
+    rows = {
+        "kind": ["dispatch", "dispatch", "marker"],
+        "device": [0, 0, None],
+        "thread": [None, None, 1],
+        "name": ["a", "b", host],
+        "start_ns": [0, 90_000, 1_000],
+        "end_ns": [1_000, 95_000, 90_000],
+    }
+    picture = gaps(Profile("x", events(rows), "x"))
+    labels = [text.get_text() for legend in picture.figure.legends for text in legend.get_texts()]
+    assert labels[0].endswith(" 100%") and "…" in labels[0]
+    assert clashes(picture.figure) == []
+
+
 def test_without_bytes_rates_stand_beside_peaks(healthy):
     picture = roofline(healthy)
     assert "does not say how many bytes" in picture.text and picture.values[0]["intensity"] is None
