@@ -42,7 +42,7 @@ figure {{ margin: 0; }}
 figure img {{ display: block; width: 100%; max-width: 46rem; height: auto; background: {style.BACKGROUND}; border-radius: 4px; }}
 pre {{ overflow-x: auto; font: .8rem/1.4 ui-monospace, monospace; border: 1px solid var(--line); padding: .6rem; overflow-wrap: normal; }}
 summary {{ cursor: pointer; padding: .2rem 0; color: var(--quiet); }}
-@media (max-width: 40rem) {{ .wide figure img {{ width: 36rem; max-width: none; }} }}
+figure img {{ min-width: 28rem; }}  /* narrower still, it is scrolled */
 @media print {{
   :root {{ --ground: #ffffff; --ink: #000000; --quiet: #444444; --line: #bbbbbb; --mark: {style.BLUE}; }}
   body {{ max-width: none; }} figure, table {{ break-inside: avoid; }} details > summary {{ display: none; }}
@@ -113,8 +113,8 @@ def _safe(words: str) -> str:
 
 def _amount(item: Evidence) -> str:
     if item.unit.startswith("share"):
-        return f"{100 * item.value:.1f} %{item.unit.removeprefix('share')}"
-    return f"{item.value:.3g} {item.unit}"
+        return f"{100 * item.value:.1f}\N{NO-BREAK SPACE}%{item.unit.removeprefix('share')}"
+    return f"{item.value:.3g}\N{NO-BREAK SPACE}{item.unit}"
 
 
 def _evidence(found: Diagnosis) -> str:

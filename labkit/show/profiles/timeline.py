@@ -271,17 +271,14 @@ def _steps(axes: Any, ready: Lanes, low: int, high: int) -> bool:
     unit, _ = look.scale(high - low)
     at = (start - _origin(ready, low, high)) / unit
     axes.vlines(at, 0, len(ready.lanes), color=style.INK, linewidth=0.7, alpha=0.65, zorder=2)
-    ruler, reach = look.Ruler(8), -1.0
+    ruler = look.Ruler(8)
     inches = (WIDTH - LEFT - RIGHT) / (high - low)
     place = blended_transform_factory(axes.transData, axes.transAxes)
-    for x, k, begun in zip(at, number, start, strict=True):
-        left = (begun - low) * inches
-        following = start[start > begun]
-        free = (int(following[0]) - int(begun)) * inches - 0.06 if following.size else 1.0
-        words = ruler.first((f"step {k}", str(k)), free)
-        if words and left > reach and left + ruler.width(words) < WIDTH - LEFT - RIGHT:
+    room = np.diff(start, append=high) * inches  # to the next line, or to the end of the axes
+    for x, k, free in zip(at, number, room, strict=True):
+        words = ruler.first((f"step {k}", str(k)), float(free) - 0.06)
+        if words:
             axes.text(x, 1.0, words, fontsize=8, ha="left", va="bottom", transform=place)
-            reach = left + ruler.width(words) + 0.08
     return True
 
 

@@ -81,6 +81,13 @@ def test_gaps_add_up_to_the_idle_time(starved):
     assert "a launch" in picture.text
 
 
+def test_the_shortest_gaps_count_in_the_first_column():
+    rows = {"device": [0] * 3, "name": ["a"] * 3, "start_ns": [0, 1_010, 9_000], "end_ns": [1_000, 2_000, 9_500]}
+    picture = gaps(Profile("x", events(rows, kind="dispatch"), "x"))
+    assert picture.values["counts"][0] == 1 and picture.values["counts"].sum() == 2
+    assert sum(float(a.sum()) for a in picture.values["idle_ns"].values()) == 7_010
+
+
 def test_nothing_to_draw_is_said(nothing):
     for draw, why in ((kernels, "no kernel"), (gaps, "no kernels"), (roofline, "neither counters")):
         picture = draw(nothing)
