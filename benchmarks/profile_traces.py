@@ -119,11 +119,12 @@ def by_labkit(path: str) -> dict[str, Any]:
 
 def by_labkit_asked(path: str) -> dict[str, Any]:
     """Read, and every question answered."""
-    from labkit.profile import questions, read
+    from labkit.profile import diagnose, questions, read
 
     profile = read(path)
     for name in QUESTIONS:
         getattr(questions, name)(profile)
+    diagnose(profile)
     return {"calls": int((profile.events["kind"] == "dispatch").sum()), "busy_ns": questions.busy(profile).busy_ns}
 
 
@@ -172,8 +173,9 @@ def child(way: str, path: str) -> None:
     if way.startswith("labkit"):
         import polars  # noqa: F401
 
-        from labkit.profile import questions  # noqa: F401
-        from labkit.profile.readers import chrome, rocpd, sqlite  # noqa: F401
+        import labkit.profile.readers.files
+        from labkit.profile import diagnosis, questions  # noqa: F401
+        from labkit.profile.readers import json_profiles, rocpd, sqlite  # noqa: F401
     elif way == "skipping":
         import msgspec  # noqa: F401
     begin = time.process_time()

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from labkit.profile.readers.chrome_bytes import BEHIND, Bytes
 from labkit.profile.readers.chrome_columns import SIZES, Args, Columns, Event, LateEvent
-from labkit.profile.readers.chrome_lines import BOUNDARY, LAYOUT, parse
+from labkit.profile.readers.chrome_lines import BOUNDARY, LAYOUT, Lines, parse, together
 from labkit.profile.readers.chrome_odd import plain_event
 from labkit.profile.readers.json_array import BLANK, Array, Content, released
 from labkit.profile.table import Device, Profile
@@ -22,6 +23,7 @@ from labkit.profile.table import Device, Profile
 EXACT = 1 << 43  # µs up to which a double tells nanoseconds
 LARGE = 4 << 20  # bytes from which on a trace is parsed by columns
 PIECE = 2 << 20
+TOGETHER = 8  # pieces whose args are read at once
 _BLANK = re.compile(rb"\s*")
 _TS = re.compile(rb'"ts"\s*:\s*"?(\d{1,18})')
 _SIGNS = {"schemaVersion", "deviceProperties", "baseTimeNanoseconds", "roctracer_version", "record_shapes", "trace_id"}
@@ -62,19 +64,25 @@ def _by_lines(content: Content, start: int, columns: Columns) -> int:
     at = begin.end() if begin else start
     if len(content) - at < LARGE or content[at : at + len(LAYOUT)] != LAYOUT:
         return start
-    while len(content) - at > PIECE:
-        cut = content.rfind(BOUNDARY, at, at + PIECE)
-        if cut < 0:
-            break
-        lines = parse(content, at, cut + 4)
-        if lines is None:
+    text = Bytes(content)
+    while True:
+        parts: list[Lines] = []
+        behind = at
+        while len(parts) < TOGETHER and len(content) - behind > PIECE + BEHIND:
+            cut = content.rfind(BOUNDARY, behind, behind + PIECE)
+            lines = parse(text, behind, cut + 4) if cut >= 0 else None
+            if lines is None:
+                break
+            parts.append(lines)
+            behind = cut + len(BOUNDARY) - 2
+        if not parts:
             break
         try:
-            columns.add_lines(lines)
+            columns.add_lines(together(parts))
         except (msgspec.DecodeError, RecursionError, ValueError):
             break
-        released(content, start, cut)
-        start = at = cut + len(BOUNDARY) - 2
+        released(content, start, behind - BEHIND)
+        start = at = behind
     return start
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from labkit.profile.flops import COUNTED, flops
+from labkit.profile.readers.chrome_args import UNKNOWN, Coded, Reader
 from labkit.profile.readers.chrome_lines import Lines
 from labkit.profile.readers.chrome_odd import exact_ns, whole
 from labkit.profile.table import empty, events
@@ -93,18 +94,6 @@ class _Table(dict[str, int]):
         return number
 
 
-class _RawTable(dict[bytes, int]):
-    """The same for names as they stand in the file."""
-
-    def __init__(self, table: _Table) -> None:
-        super().__init__()
-        self.table = table
-
-    def __missing__(self, key: bytes) -> int:
-        self[key] = number = self.table[msgspec.json.decode(b'"' + key + b'"', type=str)]
-        return number
-
-
 class _Kinds(dict[str, str]):
     """Category as written -> kind."""
 
@@ -120,10 +109,11 @@ class Columns:
 
     def __init__(self) -> None:
         self.names = _Table()
-        self.raw_names = _RawTable(self.names)
+        self.marks = np.empty(0, dtype=np.uint64)  # of names as they stand in the file, sorted
+        self.marked = np.empty(0, dtype=np.uint32)  # their numbers
+        self.readers: dict[str, Reader] = {}
         self.kinds = _Kinds()
         self.parts: dict[str, list[dict[str, Any]]] = {}
-        self.sizes: dict[bytes, tuple[int, ...]] = {}
         self.counted: dict[tuple[str, bytes, bytes], float] = {}
         self.odd: set[str] = set()
 
@@ -143,25 +133,28 @@ class Columns:
             start, end = self._times(chosen)
             pid, tid = [e.pid for e in chosen], [e.tid for e in chosen]
 
-            def args(rows: np.ndarray | None, chosen: list[Any] = chosen) -> list[Args]:
+            def args(rows: np.ndarray | None, chosen: list[Any] = chosen) -> Coded:
                 if rows is not None:
                     chosen = [chosen[row] for row in rows.tolist()]
-                return [e.args or _NOTHING for e in chosen]
+                return Coded.listed([e.args or _NOTHING for e in chosen])
 
-            self.parts.setdefault(kind, []).append(self._columns(kind, codes, start, end, pid, tid, args))
+            self.parts.setdefault(kind, []).append(
+                self._columns(kind, codes, start, end, _numbers(pid), _numbers(tid), args)
+            )
 
     def add_lines(self, lines: Lines) -> None:
         """Takes a piece that was parsed by columns. Raises msgspec.DecodeError, and takes nothing, where it is no JSON."""
         others = _EVENTS.decode(b"[" + b",".join(lines.others) + b"]")
-        raw = self.raw_names
-        codes = np.array([raw[text] for text in lines.name], dtype=np.uint32)
+        codes = self._coded(lines)
         taken = []
         for cat, rows in lines.cats.items():
             kind = self.kinds[cat.decode("utf-8", "replace")]
 
-            def args(chosen: np.ndarray | None, rows: np.ndarray = rows, kind: str = kind) -> list[Any]:
-                decoder: Any = _CALLS if kind == "api" else _ARGS
-                return decoder.decode(lines.args(rows if chosen is None else rows[chosen]))
+            def args(chosen: np.ndarray | None, rows: np.ndarray = rows, kind: str = kind) -> Coded:
+                rows = rows if chosen is None else rows[chosen]
+                if kind not in self.readers:
+                    self.readers[kind] = Reader(Call if kind == "api" else Args)
+                return self.readers[kind].take(lines.text, lines.content_at[rows], lines.content_end[rows])
 
             columns = self._columns(
                 kind, codes[rows], lines.start[rows], lines.end[rows], lines.pid[rows], lines.tid[rows], args
@@ -171,42 +164,68 @@ class Columns:
             self.parts.setdefault(kind, []).append(columns)
         self.add(others)
 
+    def _coded(self, lines: Lines) -> np.ndarray:
+        """The number of each event's name. Only names that are new are looked into."""
+        text = lines.text
+        marks = text.marks(lines.name_at, lines.name_end)
+        place = np.searchsorted(self.marks, marks)
+        fresh = np.append(self.marks, np.uint64(0))[place] != marks
+        fresh |= place == len(self.marks)
+        if fresh.any():
+            new, first = np.unique(marks[fresh], return_index=True)
+            rows = np.flatnonzero(fresh)[first]
+            places = zip(lines.name_at[rows].tolist(), lines.name_end[rows].tolist(), strict=True)
+            codes = [self.names[msgspec.json.decode(b'"' + text.content[a:b] + b'"', type=str)] for a, b in places]
+            every = np.concatenate((self.marks, new))
+            order = np.argsort(every)
+            self.marks = every[order]
+            self.marked = np.concatenate((self.marked, np.array(codes, dtype=np.uint32)))[order]
+            place = np.searchsorted(self.marks, marks)
+        return self.marked[place]
+
     def _columns(
         self,
         kind: str,
         codes: np.ndarray,
         start: np.ndarray,
         end: np.ndarray,
-        pid: Any,
-        tid: Any,
-        args: Callable[[np.ndarray | None], list[Any]],
+        pid: np.ndarray,
+        tid: np.ndarray,
+        args: Callable[[np.ndarray | None], Coded],
     ) -> dict[str, Any]:
         got: dict[str, Any] = {"name": codes, "start_ns": start, "end_ns": end}
         if kind in ON_GPU:
             self._device(kind, args(None), pid, tid, got)
             return got
-        got["thread"] = _numbers(tid)
-        got["process"] = _numbers(pid)
+        got["thread"] = tid
+        got["process"] = pid
         if kind == "api":
-            got["correlation"] = [a.correlation for a in args(None)]
+            got["correlation"] = args(None).numbers("correlation")
         elif kind == "operator":
             counted = np.array(
                 [code for name in COUNTED if (code := self.names.get(name)) is not None], dtype=np.uint32
             )
             rows = np.flatnonzero(np.isin(codes, counted))
             if len(rows):
-                names = list(self.names)
-                values = np.full(len(codes), np.nan)
-                found = zip(codes[rows].tolist(), args(rows), strict=True)
-                values[rows] = [self._flops(names[code], a) for code, a in found]
-                got["flops"] = values
+                got["flops"] = np.full(len(codes), np.nan)
+                got["flops"][rows] = self._operations(codes[rows], args(rows))
         return got
+
+    def _operations(self, codes: np.ndarray, args: Coded) -> np.ndarray:
+        """Floating-point operations, counted once for each operator with the same shapes."""
+        names = list(self.names)
+        found = np.full(len(codes), np.nan)
+        for rows, place, structs in args.blocks:
+            pairs, which = np.unique(codes[rows].astype(np.int64) << 32 | place, return_inverse=True)
+            counted = [self._flops(names[pair >> 32], structs.structs[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
+            found[rows] = np.array(counted, dtype=np.float64)[which]
+        return found
 
     def _times(self, chosen: list[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Start and end in ns; the smallest Int64 stands for unknown."""
         dur = np.array([e.dur for e in chosen], dtype=np.float64)
         raw = [e.ts for e in chosen]
-        unknown = np.iinfo(np.int64).min
+        unknown = UNKNOWN
         if isinstance(chosen[0], LateEvent):
             start = np.array([exact_ns(ts) for ts in raw], dtype=np.int64)
         else:
@@ -225,32 +244,21 @@ class Columns:
         end[~good] = unknown
         return start, end
 
-    def _device(self, kind: str, args: list[Any], pid: Any, tid: Any, got: dict[str, Any]) -> None:
-        device = [a.device for a in args]
-        stream = [a.stream for a in args]
-        if None in device:
-            device = [whole(p) if d is None else d for d, p in zip(device, _listed(pid), strict=True)]
-        if None in stream:
-            stream = [whole(t) if s is None else s for s, t in zip(stream, _listed(tid), strict=True)]
-        got["device"], got["stream"] = device, stream
+    def _device(self, kind: str, args: Coded, pid: np.ndarray, tid: np.ndarray, got: dict[str, Any]) -> None:
+        device, stream = args.numbers("device"), args.numbers("stream")
+        got["device"] = np.where(device == UNKNOWN, pid, device)
+        got["stream"] = np.where(stream == UNKNOWN, tid, stream)
         if kind == "annotation":
             return
-        got["correlation"] = [a.correlation for a in args]
+        got["correlation"] = args.numbers("correlation")
         if kind == "copy":
-            got["bytes"] = [a.bytes for a in args]
+            got["bytes"] = args.numbers("bytes")
             return
-        sizes = self.sizes
-        for names, texts in (
-            (SIZES[:3], [bytes(a.grid) for a in args]),
-            (SIZES[3:], [bytes(a.block) for a in args]),
-        ):
-            for text in set(texts) - sizes.keys():
-                sizes[text] = _three(text)
-            three = np.array([sizes[text] for text in texts], dtype=np.int64).reshape(-1, 3)
-            for i, name in enumerate(names):
-                got[name] = three[:, i]
-        got["vgpr"] = [a.registers for a in args]
-        got["lds_bytes"] = [a.shared for a in args]
+        sizes = args.column("sizes", lambda a: (*_three(bytes(a.grid)), *_three(bytes(a.block))), len(SIZES))
+        for i, name in enumerate(SIZES):
+            got[name] = sizes[:, i]
+        got["vgpr"] = args.numbers("registers")
+        got["lds_bytes"] = args.numbers("shared")
 
     def _flops(self, name: str, a: Any) -> float:
         key = (name, bytes(a.dims), bytes(a.values))
@@ -267,7 +275,6 @@ class Columns:
         """One table of everything."""
         if not self.parts:
             return empty()
-        unknown = np.iinfo(np.int64).min
         names = pl.Series("name", list(self.names), dtype=pl.String).cast(pl.Categorical)
         frames = []
         for kind in list(self.parts):
@@ -277,23 +284,11 @@ class Columns:
                 if column == "name":
                     columns[column] = names.gather(pl.Series(np.concatenate([part["name"] for part in parts])))
                     continue
-                dtype = pl.Float64 if column == "flops" else pl.Int64
-                height = [len(part["name"]) for part in parts]
-                if all(isinstance(part.get(column), np.ndarray) for part in parts):
-                    series = pl.Series(column, np.concatenate([part[column] for part in parts]), dtype=dtype)
-                else:
-                    series = pl.concat(
-                        [
-                            pl.Series(column, part[column], dtype=dtype, strict=False)
-                            if column in part
-                            else pl.Series(column, [None], dtype=dtype).new_from_index(0, rows)
-                            for part, rows in zip(parts, height, strict=True)
-                        ]
-                    )
-                if column in ("start_ns", "end_ns") or column in SIZES:
-                    series = series.replace(unknown, None)
-                if column == "flops":
-                    series = series.fill_nan(None)
+                none = np.nan if column == "flops" else UNKNOWN
+                values = [
+                    part[column] if column in part else np.full(len(part["name"]), none, type(none)) for part in parts
+                ]
+                series = _series(column, np.concatenate(values))
                 if column in ("flops", "vgpr", "lds_bytes", "bytes", *SIZES) and series.null_count() == len(series):
                     continue
                 columns[column] = series
@@ -303,26 +298,25 @@ class Columns:
 
 _NOTHING = Args()
 _EVENTS = msgspec.json.Decoder(list[Event])
-_ARGS = msgspec.json.Decoder(list[Args])
-_CALLS = msgspec.json.Decoder(list[Call])
 
 
-def _listed(values: Any) -> list[Any]:
-    return values if isinstance(values, list) else values.tolist()
+def _series(name: str, values: np.ndarray) -> pl.Series:
+    """The column, null where a number is UNKNOWN or not a number."""
+    none = np.isnan(values) if values.dtype == np.float64 else values == UNKNOWN
+    series = pl.Series(name, values)
+    return series.set(pl.Series(none), None) if none.any() else series
 
 
 def _three(text: bytes) -> tuple[int, int, int]:
     """The three numbers of ``[256, 1, 1]``; unknown where they are not that."""
-    unknown = int(np.iinfo(np.int64).min)
+    unknown = UNKNOWN
     found = re.fullmatch(rb'\s*"?\[\s*(\d{1,10})\s*,\s*(\d{1,10})\s*,\s*(\d{1,10})\s*\]"?\s*', text)
     return (int(found[1]), int(found[2]), int(found[3])) if found else (unknown, unknown, unknown)
 
 
-def _numbers(values: Any) -> Any:
-    """Process and thread numbers; null for those that are words ('Spans')."""
-    if isinstance(values, np.ndarray):
-        return values
+def _numbers(values: list[Any]) -> np.ndarray:
+    """Process and thread numbers; UNKNOWN for those that are words ('Spans')."""
     try:
         return np.array(values, dtype=np.int64)
     except (ValueError, OverflowError):
-        return [whole(value) for value in values]
+        return np.array([UNKNOWN if (v := whole(value)) is None else v for value in values], dtype=np.int64)

@@ -172,7 +172,7 @@ def test_by_columns_and_as_json_give_the_same(piece: int, monkeypatch: pytest.Mo
     def watched(content: Any, first: int, behind: int) -> Any:
         found = parse(content, first, behind)
         assert found is not None
-        taken.append(len(found.name))
+        taken.append(len(found.start))
         return found
 
     monkeypatch.setattr(chrome, "parse", watched)
