@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from labkit.profile.questions import idle
-from labkit.profile.questions.selection import devices_of, launched, on_device, once
+from labkit.profile.questions import idle, intervals
+from labkit.profile.questions.selection import devices_of, launched, on_device, once, timed
 from labkit.profile.table import Profile
 from labkit.profile.thresholds import SHORT_GAP_NS
 
@@ -19,8 +19,9 @@ class Launches:
     without any.
 
     call_ns: median length of the launching call. delay_ns: median time from the call's start to the kernel's start.
-    overhead_ns: the tenth part of these delays that is shortest (10th percentile) of launches to an idle GPU: what
-    a launch costs at least. empty_share: share of the kernels that were launched when the GPU had finished all
+    overhead_ns: the tenth part of these delays that is shortest (10th percentile) of launches to an idle GPU (all
+    kernels done, and no copy on it between the call and the kernel, which may wait for it): what a launch costs at
+    least. empty_share: share of the kernels that were launched when the GPU had finished all
     before. kernel_ns: median length of a kernel (of all). short_gap_ns: idle time in gaps no longer than
     SHORT_GAP_NS; idle_ns: all.
     """
@@ -44,6 +45,7 @@ def launches(p: Profile) -> Launches:
     gap = table["length_ns"].to_numpy()
     call, delay, lone, empty = [], [], [], []
     devices = devices_of(work)
+    copies = timed(p, ("copy",), ("device", "start_ns", "end_ns"))
     for device in devices:
         mine = on_device(work, device) if len(devices) > 1 else work
         known = mine["call_start_ns"].is_not_null().to_numpy()
@@ -59,7 +61,9 @@ def launches(p: Profile) -> Launches:
         call.append(done - begun)
         delay.append(start[known] - begun)
         empty.append(alone)
-        lone.append((start[known] - begun)[alone])
+        moved = copies if len(devices) == 1 else on_device(copies, device)
+        moving = intervals.covered(intervals.union(*intervals.columns(moved)), begun, start[known])
+        lone.append((start[known] - begun)[alone & (moving == 0)])
     took = work.select((pl.col("end_ns") - pl.col("start_ns")).median()).item()
     joined = sum(part.size for part in call)
     alone_delays = np.concatenate(lone) if lone else np.empty(0)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from labkit.profile import diagnose
+from labkit.profile import diagnose, simulate
 from labkit.profile import questions as ask
 from labkit.profile.questions.attribution import CAUSES, REST
 from labkit.profile.questions.waiting import BLOCKING
@@ -124,6 +124,31 @@ def test_launches() -> None:
     assert late.idle_ns == 19 * 130 * US and late.short_gap_ns == 0
     early = ask.launches(scene(ahead=True, pause=10 * US))
     assert early.empty_share == 1 / 20 and early.short_gap_ns == early.idle_ns  # only the first found nothing before it
+
+
+def test_a_kernel_that_waits_for_a_copy_does_not_tell_what_a_launch_costs() -> None:
+    rows: list[Row] = []
+    for at in range(20):
+        begin = 1_000 * US * at
+        rows += [
+            {"kind": "copy", "device": 1, "name": "Memcpy HtoD", "start_ns": begin, "end_ns": begin + 500 * US},
+            {"kind": "api", "thread": 1, "name": "hipLaunchKernel", "correlation": 1 + 2 * at,
+             "start_ns": begin + 5 * US, "end_ns": begin + 9 * US},
+            {"kind": "dispatch", "device": 1, "name": "a", "correlation": 1 + 2 * at,
+             "start_ns": begin + 500 * US, "end_ns": begin + 520 * US},
+        ]  # fmt: skip
+    assert ask.launches(slow.profile(rows)).overhead_ns is None
+    for at in range(2):
+        begin = 1_000 * US * at + 700 * US
+        rows += [
+            {"kind": "api", "thread": 1, "name": "hipLaunchKernel", "correlation": 2 + 2 * at,
+             "start_ns": begin, "end_ns": begin + 4 * US},
+            {"kind": "dispatch", "device": 1, "name": "b", "correlation": 2 + 2 * at,
+             "start_ns": begin + 9 * US, "end_ns": begin + 20 * US},
+        ]  # fmt: skip
+    assert ask.launches(slow.profile(rows)).overhead_ns == 9 * US
+    run = simulate.training("cnn", "Instinct MI300X", "loader", steps=6)
+    assert (ask.launches(run).overhead_ns or 0) < 50 * US
 
 
 def test_without_calls_the_queue_is_unknown() -> None:
