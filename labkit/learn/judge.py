@@ -47,8 +47,9 @@ GENERAL: dict[str, Hint] = {
         "the check could not call your answer: {error}. Copy the `def` line of the stub again and keep it.",
     ),
     "not_callable": Hint(
-        "this should be a function, but it is a {kind}. Hand over the function itself, without calling it.",
-        'this should be a function, but it is a {kind}. Write `check("{name}", {name})`, no brackets after the second.',
+        "this should be a function, but it is of the type {kind}. Keep the `def` line of the stub; hand over the function itself, "
+        "without calling it.",
+        'this should be a function, but it is of the type {kind}. Write `check("{name}", {name})`, no brackets after the second.',
     ),
 }
 
@@ -186,7 +187,8 @@ class _Bounded(string.Formatter):
             text = str(super().format_field(value, format_spec))
         except Exception:  # a learner's object, or an int of a million digits
             return "…"
-        return bounded(text, _LONGEST_FIELD)
+        space = " " if text.startswith(" ") else ""  # as before "in the line …"
+        return space + bounded(text, _LONGEST_FIELD)
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
         try:

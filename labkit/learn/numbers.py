@@ -23,7 +23,7 @@ def as_numbers(value: Any, key: str, **values: Any) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         try:
             return torch.stack([as_numbers(v, key, **values) for v in value])
-        except (TypeError, RuntimeError):
+        except (TypeError, RuntimeError, Wrong):  # a Wrong here would speak of what lies inside
             raise Wrong(key, kind=type(value).__name__, **values) from None
 
 

@@ -77,6 +77,8 @@ def _probe_accumulate(answer: Any) -> None:
     steps = run.steps
     if not steps:
         raise Wrong("no_step")
+    if len(steps) == 3 and steps[2] is None and steps[0] is not None and steps[1] is not None:
+        raise Wrong("empty_step")
     if any(step is None for step in steps):
         raise Wrong("no_backward")
     if len(steps) == 4:
@@ -136,8 +138,13 @@ accumulate = Exercise(
             "`optimizer.step()` is never called.", "call `optimizer.step()` once at the end of each window."
         ),
         "no_backward": Hint(
-            "at `optimizer.step()` there is no gradient. Is `backward()` called for every micro-batch?",
+            "at `optimizer.step()` there is no gradient. Is `backward()` called for every micro-batch, and does `zero_grad()` "
+            "wait until the step is made?",
             "for each micro-batch: `loss.backward()`; it adds to `.grad`. Then one `step()`.",
+        ),
+        "empty_step": Hint(
+            "the list divides evenly here, and you make one more step at the end, with nothing to learn from.",
+            "a last step only if something is left: `if len(batches) % every:`, or cut the list with `batches[i : i + every]`.",
         ),
         "every_batch": Hint(
             "there is a step after every micro-batch: that is training with small batches.",
@@ -311,6 +318,40 @@ def accumulate(model, loss_fn, optimizer, batches, every):
     return steps
 """,
             "early",
+        ),
+        KnownMistake(
+            "a step after the loop whatever is left",
+            """
+def accumulate(model, loss_fn, optimizer, batches, every):
+    steps = 0
+    optimizer.zero_grad()
+    for i, (x, y) in enumerate(batches):
+        (loss_fn(model(x), y) / every).backward()
+        if (i + 1) % every == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+            steps += 1
+    optimizer.step()
+    return steps + 1
+""",
+            "empty_step",
+        ),
+        KnownMistake(
+            "zero_grad between backward and step",
+            """
+def accumulate(model, loss_fn, optimizer, batches, every):
+    steps = 0
+    for i in range(0, len(batches), every):
+        window = batches[i : i + every]
+        total = sum(len(y) for _, y in window)
+        for x, y in window:
+            (loss_fn(model(x), y) * len(y) / total).backward()
+        optimizer.zero_grad()
+        optimizer.step()
+        steps += 1
+    return steps
+""",
+            "no_backward",
         ),
         KnownMistake(
             "zero_grad only after the steps",

@@ -32,6 +32,8 @@ def _probe_fixed_bytes(answer: Any) -> None:
         raise Wrong("state_only", got=got, expected=expected)
     if got == 12 * n:
         raise Wrong("one_missing", got=got, expected=expected)
+    if got == expected + 4 * len(list(plain.parameters())):
+        raise Wrong("step_counters", got=got, expected=expected)
     if got != expected or zero != 8 * n:
         raise Wrong("other", got=got, expected=expected)
     half = one_number(call(answer, plain.bfloat16(), 2), "not_a_number")
@@ -71,6 +73,10 @@ fixed_bytes = Exercise(
         "one_missing": Hint(
             "one copy is missing. What does `backward()` leave in memory?",
             "weights, gradients and `copies`: for copies=2 that is four times the weights ({expected}, not {got}).",
+        ),
+        "step_counters": Hint(
+            "only Adam's step counters are too much: {got} bytes in place of {expected}. Leave them out.",
+            "weights, gradients and `copies` tensors of the parameters' shape, nothing else ({expected}, not {got}).",
         ),
         "always_four": Hint(
             "a model in bfloat16 has 2 bytes per element. Ask each parameter, do not assume 4.",
@@ -124,6 +130,15 @@ fixed_bytes = Exercise(
             "always_four",
         ),
         KnownMistake(
+            "step counters too",
+            """
+def fixed_bytes(model, copies):
+    trained = [p for p in model.parameters() if p.requires_grad]
+    return sum(p.nbytes for p in model.parameters()) + sum(p.nbytes * (1 + copies) + 4 for p in trained)
+""",
+            "step_counters",
+        ),
+        KnownMistake(
             "frozen parameters like the others",
             "def fixed_bytes(model, copies):\n    return sum(p.nbytes for p in model.parameters()) * (2 + copies)",
             "frozen_counted",
@@ -157,7 +172,7 @@ def fixed_bytes(model, copies):
 
 
 def _probe_mlp_activations(answer: Any) -> None:
-    widths, batch = [50, 30, 20, 7], 6
+    widths, batch = [60, 30, 20, 7], 6
     got = one_number(call(answer, list(widths), batch), "not_a_number")
     right = 4 * batch * sum(widths[:-1])
     if got * 4 == right:
@@ -170,6 +185,8 @@ def _probe_mlp_activations(answer: Any) -> None:
         raise Wrong("input_forgotten", got=got, expected=right)
     if got == 4 * batch * (widths[0] + 2 * sum(widths[1:-1])):
         raise Wrong("relu_twice", got=got, expected=right)
+    if got == 4 * batch * widths[0]:
+        raise Wrong("input_only", got=got, expected=right)
     if got == 4 * batch * sum(widths[1:-1]):
         raise Wrong("hidden_only", got=got, expected=right)
     if got == 4 * sum((a + 1) * b for a, b in pairwise(widths)):
@@ -206,6 +223,10 @@ mlp_activations = Exercise(
         "relu_twice": Hint(
             "ReLU's output and the next layer's input are the same tensor. It lies in memory once.",
             "count each hidden width once: {expected}, not {got}.",
+        ),
+        "input_only": Hint(
+            "that is the first layer's input alone. The other Linear layers keep theirs too.",
+            "all widths but the last, added: {expected}, not {got}.",
         ),
         "hidden_only": Hint(
             "the first Linear layer keeps its input too: the batch itself.",
@@ -249,6 +270,9 @@ def mlp_activations(widths, batch):
             "hidden layers only",
             "def mlp_activations(widths, batch):\n    return 4 * batch * sum(widths[1:-1])",
             "hidden_only",
+        ),
+        KnownMistake(
+            "the input only", "def mlp_activations(widths, batch):\n    return 4 * batch * widths[0]", "input_only"
         ),
         KnownMistake(
             "the weights",

@@ -89,7 +89,10 @@ def _name_the_calls(calls: list[int], expected: list[int], count: int) -> None:
         raise Wrong("all_blocks", count=count)
     if calls == expected[::-1]:
         raise Wrong("wrong_end", count=count)
-    raise Wrong("calls", got=sum(c == 2 for c in calls), expected=count)
+    got = [k for k, times in enumerate(calls) if times == 2]
+    if len(got) == count:
+        raise Wrong("which", got=got, expected=list(range(count)))
+    raise Wrong("calls", got=len(got), expected=count)
 
 
 checkpoint_blocks = Exercise(
@@ -111,7 +114,8 @@ checkpoint_blocks = Exercise(
         ),
         "other_gradient": Hint(
             "the gradients differ from those without checkpointing.",
-            "each block once per forward pass, its output into the next; the gradients are then the same.",
+            "each block once per forward pass, its output into the next. (A `lambda` in a loop calls the loop's *last* block "
+            "when it is called again: hand over the block itself.)",
         ),
         "not_checkpointed": Hint(
             "no block is computed again in the backward pass (count={count}): nothing is checkpointed.",
@@ -124,6 +128,10 @@ checkpoint_blocks = Exercise(
         "wrong_end": Hint(
             "count={count}: the *first* {count} blocks should be checkpointed, you took the last.",
             "`if number < count:`, not `>=` (count={count}).",
+        ),
+        "which": Hint(
+            "as many blocks as asked for are checkpointed, but not the first ones: the numbers {got} in place of {expected}.",
+            "`enumerate(blocks)` counts from 0: `if number < count:` checkpoint ({expected}, not {got}).",
         ),
         "calls": Hint(
             "{got} blocks are computed again in the backward pass; expected: {expected}.",
@@ -138,7 +146,8 @@ checkpoint_blocks = Exercise(
             "pass `use_reentrant=False`.",
         ),
         "called_first": Hint(
-            "`checkpoint(block(x))` computes the block before checkpoint can see it. Hand over the block and x.",
+            "`checkpoint` was given a tensor where it wants the block: `checkpoint(block(x))` computes the block before it is "
+            "called. Hand over the block and x.",
             "`checkpoint(block, x, use_reentrant=False)`: the function first, its input after the comma.",
         ),
     },
@@ -226,6 +235,36 @@ def checkpoint_blocks(blocks, x, count):
     return x
 """,
             "wrong_end",
+        ),
+        KnownMistake(
+            "every other block",
+            """
+def checkpoint_blocks(blocks, x, count):
+    for number, block in enumerate(blocks):
+        x = checkpoint(block, x, use_reentrant=False) if number % 2 == 0 else block(x)
+    return x
+""",
+            "which",
+        ),
+        KnownMistake(
+            "block and input exchanged",
+            """
+def checkpoint_blocks(blocks, x, count):
+    for number, block in enumerate(blocks):
+        x = checkpoint(x, block, use_reentrant=False) if number < count else block(x)
+    return x
+""",
+            "called_first",
+        ),
+        KnownMistake(
+            "a lambda in the loop",
+            """
+def checkpoint_blocks(blocks, x, count):
+    for number, block in enumerate(blocks):
+        x = checkpoint(lambda v: block(v), x, use_reentrant=False) if number < count else block(x)
+    return x
+""",
+            "other_gradient",
         ),
         KnownMistake(
             "x does not move on",

@@ -19,6 +19,7 @@ _CASES: tuple[tuple[tuple[float, ...], str], ...] = (
     ((2.0, 24.0, 1.5, 20.5, 1.0), "too much"),
     ((1.0, 16.0, 0.2, 3.0, 2.0), "fragmentation"),
     ((4.0, 16.0, 1.0, 3.0, 0.5), "others"),
+    ((4.0, 16.0, 1.0, 6.5, 1.0), "too much"),
     ((1.0, 16.0, 0.5, 12.0, 1.0), "fragmentation"),
 )
 
@@ -39,20 +40,27 @@ def _probe_why_oom(answer: Any) -> None:
     if not wrong:
         return
     said = {(got, right) for _, got, right in wrong}
-    amounts, got, right = wrong[0]
-    values = {
-        "requested": amounts[0], "capacity": amounts[1], "free": amounts[2], "allocated": amounts[3],
-        "unallocated": amounts[4], "got": got, "right": right,
-    }  # fmt: skip
-    if ("others", "fragmentation") in said:
-        raise Wrong("others_first", **values)
+    pieces = [case for case in wrong if case[1] == "fragmentation"]
+    outvoted = [case for case in wrong if case[1:] == ("others", "fragmentation")]
+    if pieces:
+        raise Wrong("pieces", **_told(*pieces[0]))
+    if outvoted:
+        raise Wrong("others_first", **_told(*outvoted[0]))
     if said == {("too much", "others")}:
-        raise Wrong("others_never", **values)
+        raise Wrong("others_never", **_told(*wrong[0]))
     if given[-1] == ("too much", "fragmentation") and len(wrong) == 1:
-        raise Wrong("exactly", **values)
-    if said <= {("too much", "fragmentation"), ("fragmentation", "too much"), ("fragmentation", "others")}:
-        raise Wrong("pieces", **values)
-    raise Wrong("other", **values)
+        raise Wrong("exactly", **_told(*wrong[0]))
+    if said == {("too much", "fragmentation")}:
+        raise Wrong("pieces", **_told(*wrong[0]))
+    if said == {("others", "too much")}:
+        raise Wrong("not_half", **_told(*wrong[0]))
+    raise Wrong("other", **_told(*wrong[0]))
+
+
+def _told(amounts: tuple[float, ...], got: str, right: str) -> dict[str, Any]:
+    names = ("requested", "capacity", "free", "allocated", "unallocated")
+    elsewhere = round(amounts[1] - sum(amounts[2:]), 2)
+    return {**dict(zip(names, amounts, strict=True)), "elsewhere": elsewhere, "got": got, "right": right}
 
 
 why_oom = Exercise(
@@ -79,6 +87,11 @@ why_oom = Exercise(
             "of {capacity} GiB this process holds {allocated} GiB, and {free} GiB are free. Where is the rest?",
             "`capacity - free - allocated - unallocated` is held elsewhere; if that is more than half of the device, say "
             "'others' ({capacity} GiB in all, {allocated} GiB here).",
+        ),
+        "not_half": Hint(
+            "of {capacity} GiB, {free} are free, {allocated} in use and {unallocated} reserved and unused. Is more than half held "
+            "elsewhere? You say 'others'.",
+            "`capacity - free - allocated - unallocated` is {elsewhere} GiB here, and half of the capacity is more: '{right}'.",
         ),
         "exactly": Hint(
             "if exactly as much is unused as was asked for ({requested} GiB), it would have been enough in one piece.",
@@ -130,6 +143,36 @@ def why_oom(requested, capacity, free, allocated, unallocated):
             "others_first",
         ),
         KnownMistake(
+            "the unused part counted as elsewhere",
+            """
+def why_oom(requested, capacity, free, allocated, unallocated):
+    if unallocated >= requested:
+        return "fragmentation"
+    return "others" if capacity - free - allocated > capacity / 2 else "too much"
+""",
+            "not_half",
+        ),
+        KnownMistake(
+            "elsewhere against what was asked for",
+            """
+def why_oom(requested, capacity, free, allocated, unallocated):
+    if unallocated >= requested:
+        return "fragmentation"
+    return "others" if capacity - free - allocated - unallocated > requested else "too much"
+""",
+            "not_half",
+        ),
+        KnownMistake(
+            "the comparison the wrong way round",
+            """
+def why_oom(requested, capacity, free, allocated, unallocated):
+    if unallocated < requested:
+        return "fragmentation"
+    return "others" if capacity - free - allocated - unallocated > capacity / 2 else "too much"
+""",
+            "pieces",
+        ),
+        KnownMistake(
             "greater instead of greater or equal",
             """
 def why_oom(requested, capacity, free, allocated, unallocated):
@@ -177,7 +220,7 @@ def _search(answer: Callable[..., Any], limit: int, most: int) -> tuple[Any, lis
 
     def fits(batch: int) -> bool:
         tried.append(int(batch))
-        if len(tried) > 300:
+        if len(tried) > 3 * most + 100:  # more than counting up or down takes
             raise _TooManyTries
         return 1 <= batch <= limit
 
@@ -185,7 +228,7 @@ def _search(answer: Callable[..., Any], limit: int, most: int) -> tuple[Any, lis
 
 
 def _probe_largest_fit(answer: Any) -> None:
-    for limit, most in ((37, 512), (8, 512), (1, 64), (200, 256), (100, 1000)):
+    for limit, most in ((45, 512), (8, 512), (1, 64), (200, 256), (100, 1000)):
         try:
             found, tried = _search(answer, limit, most)
         except _TooManyTries:
@@ -193,6 +236,8 @@ def _probe_largest_fit(answer: Any) -> None:
         if isinstance(found, bool):
             raise Wrong("not_a_number", kind="bool")
         got = one_number(found, "not_a_number")
+        if got != int(got):
+            raise Wrong("fraction", got=got, limit=limit)
         if got == limit + 1:
             raise Wrong("one_too_many", got=got, limit=limit)
         if got == limit - 1:
@@ -220,6 +265,10 @@ largest_fit = Exercise(
     hints={
         "not_a_number": Hint(
             "give back a batch size (this was: {kind}).", "end with `return` and a whole number, not a {kind}."
+        ),
+        "fraction": Hint(
+            "{got:.2f} is no batch: a batch has a whole number of examples.",
+            "`//` divides and rounds down; `/` gives fractions (you have {got:.2f}, right is {limit}).",
         ),
         "endless": Hint(
             "the search does not end (everything up to {limit} fits, most={most}). Does the range get smaller every time?",
@@ -269,6 +318,29 @@ def largest_fit(fits, most):
     return batch
 """,
             "too_many",
+        ),
+        KnownMistake(
+            "counting down",
+            """
+def largest_fit(fits, most):
+    for batch in range(most, 0, -1):
+        if fits(batch):
+            return batch
+    return 0
+""",
+            "too_many",
+        ),
+        KnownMistake(
+            "fractions",
+            """
+def largest_fit(fits, most):
+    good, bad = 0, most + 1
+    while bad - good > 1:
+        middle = (good + bad) / 2
+        good, bad = (middle, bad) if fits(middle) else (good, middle)
+    return good
+""",
+            "fraction",
         ),
         KnownMistake(
             "doubling only",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -50,14 +51,16 @@ def _train(points: torch.Tensor, labels: torch.Tensor, rate: float) -> list[floa
 
 
 def _probe_read_losses(answer: Any) -> None:
-    if not isinstance(answer, Mapping) or set(answer) != set(_RUNS):
+    if not isinstance(answer, Mapping):
         raise Wrong("form", kind=type(answer).__name__)
+    if set(answer) != set(_RUNS):
+        raise Wrong("names", got=", ".join(map(str, answer)) or "none")
     open_ones = [run for run in _RUNS if is_placeholder(answer[run])]
     if len(open_ones) == len(_RUNS):
         raise Wrong("not_started")
     if open_ones:
         raise Wrong("unanswered", missing=open_ones[0])
-    given = {run: " ".join(str(answer[run]).lower().replace("_", " ").split()) for run in _RUNS}
+    given = {run: " ".join(re.sub(r"[^a-z]", " ", str(answer[run]).lower()).split()) for run in _RUNS}
     for run, word in given.items():
         if word not in WORDS:
             raise Wrong("word", run=run, got=answer[run])
@@ -85,6 +88,10 @@ read_losses = Exercise(
         "form": Hint(
             "keep the dict with A, B, C and D, and put a word in place of each None (this was: {kind}).",
             'the cell must read `read_losses = dict(A="…", B="…", C="…", D="…")`, not a {kind}.',
+        ),
+        "names": Hint(
+            "the runs are called A, B, C and D; your dict has {got}.",
+            "all four of A, B, C and D, in capitals, each with a word (you have {got}).",
         ),
         "unanswered": Hint(
             "run {missing} still has no word.", 'write one of the four words for {missing}, like "healthy".'
@@ -139,6 +146,7 @@ read_losses = Exercise(
         ),
         KnownMistake("own words", 'read_losses = dict(A="explodes", B="healthy", C="no step", D="too small")', "word"),
         KnownMistake("half done", 'read_losses = dict(A="too large", B="healthy", C=None, D=None)', "unanswered"),
+        KnownMistake("one run left out", 'read_losses = dict(A="too large", B="healthy", C="no step")', "names"),
         KnownMistake("a list", 'read_losses = ["too large", "healthy", "no step", "too small"]', "form"),
     ),
     variants=(
@@ -150,7 +158,7 @@ tops = {name: max(values) for name, values in runs.items()}
 fall = {name: sum(values[:10]) - ends[name] for name, values in runs.items()}
 read_losses = {max(tops, key=tops.get): "Too large", min(ends, key=ends.get): "healthy"}
 slow, flat = sorted((name for name in runs if name not in read_losses), key=lambda name: -fall[name])
-read_losses[slow], read_losses[flat] = "too_small", "NO STEP"
+read_losses[slow], read_losses[flat] = "too_small", "NO-STEP."
 """,
     ),
 )

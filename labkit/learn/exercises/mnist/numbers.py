@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,10 +32,17 @@ def _probe_standardise(answer: Any) -> None:
     if got.shape != images.shape:
         raise Wrong("shape", got=list(got.shape), expected=list(images.shape))
     y, x = got.detach().cpu().double(), images.double() / 255
-    if close(y, (x - mean) / std, 1e-4, 1e-5):
-        if got.dtype != torch.float32:
-            raise Wrong("dtype", got=str(got.dtype))
+    right = (x - mean) / std
+    if got.dtype != torch.float32 and close(y, right, 1e-2, 1e-2):  # bfloat16 has three digits
+        raise Wrong("dtype", got=str(got.dtype))
+    if close(y, right, 1e-4, 1e-5):
         return
+    if close(y, (images.double() // 255 - mean) / std, 1e-4, 1e-4):
+        raise Wrong("rounded_down")
+    if close(y, (2 * x - 1 - mean) / std, 1e-3, 1e-3):
+        raise Wrong("twice")
+    if close(y, (x + mean) / std, 1e-4, 1e-4):
+        raise Wrong("added")
     if close(y, (images.double() - mean) / std, 1e-3, 1e-2):
         raise Wrong("scale", got=float(y.max()))
     if close(y, x - mean / std, 1e-4, 1e-4):
@@ -49,7 +57,10 @@ def _probe_standardise(answer: Any) -> None:
         raise Wrong("own_statistics")
     if close(y, (x - 0.5) / 0.5, 1e-4, 1e-4):
         raise Wrong("fixed_numbers")
-    raise Wrong("values", black=float(y[0, 0, 0, 0]), white=float(y[0, 0, 0, 1]))
+    worst = int((y - right).abs().nan_to_num(torch.inf).argmax())
+    raise Wrong(
+        "values", pixel=int(images.flatten()[worst]), right=float(right.flatten()[worst]), got=float(y.flatten()[worst])
+    )
 
 
 standardise = Exercise(
@@ -70,7 +81,7 @@ standardise = Exercise(
         ),
         "dtype": Hint(
             "right numbers, in {got}. The model's weights are float32, and its input must be, too.",
-            "use `.float()`, not `.double()`: it makes float32 (you have {got}).",
+            "`.float()` makes float32, whatever it was before (you have {got}).",
         ),
         "scale": Hint(
             "your largest value is {got:.0f}: the pixels still go from 0 to 255.",
@@ -94,14 +105,23 @@ standardise = Exercise(
             "you use the mean and spread of these pictures; use the two numbers that are given.",
             "no `.mean()` and `.std()` here: every batch must be moved by the same amount, by the parameters `mean` and `std`.",
         ),
+        "rounded_down": Hint(
+            "black and white are right, all greys have become black. Which division keeps fractions?",
+            "`/`, not `//`: the second one rounds down, and only 255 // 255 is 1.",
+        ),
+        "twice": Hint(
+            "your pixels went to −1…1 first. `mean` and `std` are meant for 0…1.",
+            "only divide by 255, nothing else, before you subtract `mean`; do not call `to_float`.",
+        ),
+        "added": Hint("you add the mean; it should be taken away.", "`(x - mean) / std`, with a minus."),
         "fixed_numbers": Hint(
             "that is right for 0.5 and 0.5 only; the check gives other numbers.",
             "write `mean` and `std` where you wrote 0.5.",
         ),
         "values": Hint(
-            "with mean 0.3 and std 0.2 black should become −1.5 and white 3.5; yours are {black:.2f} and {white:.2f}.",
-            "three things in this order: divide by 255, subtract mean, divide by std. Black −1.5, white 3.5 "
-            "(you have {black:.2f} and {white:.2f}).",
+            "with mean 0.3 and std 0.2 a pixel of {pixel} should become {right:.2f}; yours is {got:.2f}.",
+            "three things in this order: divide by 255, subtract mean, divide by std. With mean 0.3 and std 0.2 that makes "
+            "{right:.2f} of the pixel {pixel}, not {got:.2f}.",
         ),
     },
     push=(
@@ -134,6 +154,22 @@ standardise = Exercise(
             "divided by 256", "def standardise(images, mean, std):\n    return (images / 256 - mean) / std", "by_256"
         ),
         KnownMistake(
+            "division that rounds down",
+            "def standardise(images, mean, std):\n    return (images // 255 - mean) / std",
+            "rounded_down",
+        ),
+        KnownMistake(
+            "moved to -1..1 first",
+            "def standardise(images, mean, std):\n    return ((images / 255 - 0.5) / 0.5 - mean) / std",
+            "twice",
+        ),
+        KnownMistake(
+            "plus mean", "def standardise(images, mean, std):\n    return (images / 255 + mean) / std", "added"
+        ),
+        KnownMistake(
+            "float16", "def standardise(images, mean, std):\n    return ((images / 255 - mean) / std).half()", "dtype"
+        ),
+        KnownMistake(
             "back to bytes",
             "def standardise(images, mean, std):\n    return ((images / 255 - mean) / std).to(images.dtype)",
             "whole_numbers",
@@ -163,6 +199,7 @@ _WRONG_COUNTS: dict[str, Callable[[int, int], int]] = {
     "one_bias": lambda i, o: i * o + 1,
     "both_sides": lambda i, o: i * o + i + o,
     "added": lambda i, o: i + o,
+    "bytes": lambda i, o: 4 * (i * o + o),
 }
 
 
@@ -174,8 +211,17 @@ def _probe_linear_parameters(answer: Any) -> None:
     for key, wrong in _WRONG_COUNTS.items():
         if got == [wrong(*layer) for layer in _LAYERS]:
             raise Wrong(key)
+    if len(set(got)) == 1:
+        raise Wrong("constant", got=_short(got[0]))
     layer, value, expected = next((a, g, r) for a, g, r in zip(_LAYERS, got, right, strict=True) if g != r)
-    raise Wrong("values", inputs=layer[0], outputs=layer[1], got=value, expected=expected)
+    raise Wrong("values", inputs=layer[0], outputs=layer[1], got=_short(value), expected=expected)
+
+
+def _short(value: float) -> str:
+    """A number that fits into a sentence."""
+    if isinstance(value, int) and abs(value) >= 10**12:  # inputs ** outputs has hundreds of digits
+        return f"a number of {int(math.log10(abs(value))) + 1} digits"
+    return f"{value:,}"
 
 
 linear_parameters = Exercise(
@@ -206,6 +252,14 @@ linear_parameters = Exercise(
             "every output looks at every input. How many pairs is that?",
             "multiply: `inputs * outputs`, then the biases.",
         ),
+        "constant": Hint(
+            "you give {got} for every layer. Use `inputs` and `outputs` in place of numbers.",
+            "the function is asked about several layers: a formula with `inputs` and `outputs`, not {got}.",
+        ),
+        "bytes": Hint(
+            "those are bytes; a number in float32 has four. How many numbers are they?",
+            "no `4 *`: count numbers, not bytes.",
+        ),
         "values": Hint(
             "nn.Linear({inputs}, {outputs}) has {expected} numbers; you have {got}.",
             "one weight for each pair of input and output, one bias for each output: {expected} for ({inputs}, {outputs}), "
@@ -230,6 +284,15 @@ linear_parameters = Exercise(
             "def linear_parameters(inputs, outputs):\n    return inputs * outputs + 1",
             "one_bias",
         ),
+        KnownMistake(
+            "the numbers of one layer",
+            "def linear_parameters(inputs, outputs):\n    return 784 * 128 + 128",
+            "constant",
+        ),
+        KnownMistake(
+            "bytes", "def linear_parameters(inputs, outputs):\n    return 4 * (inputs + 1) * outputs", "bytes"
+        ),
+        KnownMistake("a power", "def linear_parameters(inputs, outputs):\n    return inputs ** outputs", "values"),
         KnownMistake("added", "def linear_parameters(inputs, outputs):\n    return inputs + outputs", "added"),
         KnownMistake(
             "the table's line as text",

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
@@ -88,8 +88,10 @@ def _name_the_fault(
     """The weights are not where one step brings them: say why."""
     if "backward" not in calls:
         raise Wrong("no_backward")
+    if calls.count("backward") > 1 and calls.count("step") < 2:
+        raise Wrong("two_backwards", got=calls.count("backward"))
     if "step" not in calls:
-        raise Wrong("no_step" if _same(now, start) else "other_weights")
+        raise Wrong("no_step" if _same(now, start) else "other_optimizer")
     first_step, first_backward = calls.index("step"), calls.index("backward")
     if first_step < first_backward:
         raise Wrong("step_first")
@@ -130,6 +132,18 @@ training_step = Exercise(
         "two_steps": Hint(
             "the optimizer stepped {got} times for one batch.", "one call of `optimizer.step()` is enough, not {got}."
         ),
+        "two_backwards": Hint(
+            "`backward()` is called more than once for one batch. What does it do with what is in `.grad`?",
+            "one `loss.backward()` between the loss and `optimizer.step()`.",
+        ),
+        "other_optimizer": Hint(
+            "the weights moved, but not by the optimizer that your function is given.",
+            "no new optimizer and no `-=` on the weights: call `step()` of the parameter `optimizer`.",
+        ),
+        "argmax": Hint(
+            "`argmax` says which class won; the loss wants the scores of all ten.",
+            "`loss_fn(model(images), labels)`: no argmax in a training step, it has no gradient.",
+        ),
         "other_weights": Hint(
             "the weights moved, but not where the gradient of this batch leads. Is the loss `loss_fn(model(images), labels)`?",
             "nothing around the scores (CrossEntropyLoss has its own softmax) and nothing on the weights by hand: "
@@ -137,7 +151,7 @@ training_step = Exercise(
         ),
         "no_graph": Hint(
             "the loss has lost its history, so `backward` cannot go through it.",
-            "no `detach()`, `item()` or `no_grad` before `backward()`; detach only what you give back.",
+            "no `detach()`, `item()`, `argmax` or `no_grad` before `backward()`; detach only what you give back.",
         ),
         "swapped": Hint(
             "the loss wants the scores first, then the labels.", "`loss_fn(model(images), labels)`, in this order."
@@ -224,6 +238,44 @@ def training_step(model, images, labels, loss_fn, optimizer):
     return loss.detach()
 """,
             "no_backward",
+        ),
+        KnownMistake(
+            "an optimizer of one's own",
+            """
+def training_step(model, images, labels, loss_fn, optimizer):
+    own = torch.optim.SGD(model.parameters(), lr=0.05)
+    own.zero_grad()
+    loss = loss_fn(model(images), labels)
+    loss.backward()
+    own.step()
+    return loss.detach()
+""",
+            "other_optimizer",
+        ),
+        KnownMistake(
+            "backward twice",
+            """
+def training_step(model, images, labels, loss_fn, optimizer):
+    optimizer.zero_grad()
+    loss = loss_fn(model(images), labels)
+    loss.backward()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+""",
+            "two_backwards",
+        ),
+        KnownMistake(
+            "argmax before the loss",
+            """
+def training_step(model, images, labels, loss_fn, optimizer):
+    optimizer.zero_grad()
+    loss = loss_fn(model(images).argmax(dim=1), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+""",
+            "argmax",
         ),
         KnownMistake(
             "softmax before CrossEntropyLoss",
@@ -332,7 +384,8 @@ def training_step(model, images, labels, loss_fn, optimizer):
     errors={
         "does not require grad": "no_graph",
         "expected scalar type Long": "swapped",
-        "Expected floating point type for target": "swapped",
+        "Expected floating point type for target": "argmax",
+        "through the graph a second time": "two_backwards",
         "not implemented for 'Long'": "swapped",
         "at argument #1 'self'": "swapped",
         "expected target size": "swapped",
@@ -343,38 +396,62 @@ def training_step(model, images, labels, loss_fn, optimizer):
 )
 
 
-class _Readings(TorchDispatchMode):
-    """Counts how often a tensor is read as a plain number (``item()``, ``float()``, ``if tensor``)."""
+class _Readings(TorchFunctionMode):
+    """Counts how often a tensor is read by Python (``item()``, ``float()``, ``if tensor``, ``tolist()``, ``cpu()``)."""
+
+    _READS = frozenset(
+        (
+            "item",
+            "tolist",
+            "numpy",
+            "cpu",
+            "__bool__",
+            "__float__",
+            "__int__",
+            "__index__",
+            "__array__",
+            "__contains__",
+            "__format__",
+        )
+    )
 
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.aten._local_scalar_dense.default:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in self._READS:
             self.count += 1
         return func(*args, **(kwargs or {}))
 
 
+class _Reversed(nn.Module):
+    """Turns a picture, which is a row of scores back to front here, into scores: who leaves the model out gets others."""
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return pictures.flip(1)
+
+
 def _scored() -> list[tuple[Tensor, Tensor]]:
-    """Batches of 10, 10, 10 and 4 score rows [n, 10] (they stand for pictures) with labels; hits 7, 3, 8 and 1."""
-    draw = torch.Generator().manual_seed(6)
+    """Batches of 10, 10, 10 and 3 pictures [n, 10] for ``_Reversed``, with labels; hits 7, 3, 8 and 1."""
+    draw = torch.Generator().manual_seed(24)
     batches = []
-    for size, hits in ((10, 7), (10, 3), (10, 8), (4, 1)):
+    for size, hits in ((10, 7), (10, 3), (10, 8), (3, 1)):
         labels = torch.randint(0, 10, (size,), generator=draw)
         said = torch.where(torch.arange(size) < hits, labels, (labels + 1) % 10)
         scores = 0.1 * torch.rand(size, 10, generator=draw) + F.one_hot(said, 10)
-        batches.append((scores, labels))
+        batches.append((scores.flip(1), labels))
     return batches
 
 
 def _probe_share_right(answer: Any) -> None:
-    batches = _scored()
-    hits = [int((scores.argmax(1) == labels).sum()) for scores, labels in batches]
+    batches, model = _scored(), _Reversed()
+    scored = [(model(pictures), labels) for pictures, labels in batches]
+    hits = [int((scores.argmax(1) == labels).sum()) for scores, labels in scored]
     sizes = [len(labels) for _, labels in batches]
     right = sum(hits) / sum(sizes)
     with _Readings() as readings:
-        result = call(answer, nn.Identity(), batches)
+        result = call(answer, model, batches)
     if isinstance(result, Tensor) and result.numel() != 1:
         raise Wrong("many", got=list(result.shape))
     got = float(one_number(result, "not_a_number"))
@@ -383,7 +460,13 @@ def _probe_share_right(answer: Any) -> None:
             raise Wrong("item_each", got=readings.count)
         return
     mean_of_means = sum(h / s for h, s in zip(hits, sizes, strict=True)) / len(sizes)
+    without_model = sum(int((pictures.argmax(1) == labels).sum()) for pictures, labels in batches)
+    flat = sum(int((scores.argmax() == labels).sum()) for scores, labels in scored)
     for key, wrong in (
+        ("no_model", without_model / sum(sizes)),
+        ("no_dim", flat / sum(sizes)),
+        ("first_only", hits[0] / sizes[0]),
+        ("all_counted", 1.0),
         ("mean_of_means", mean_of_means),
         ("percent", 100 * right),
         ("percent", 100 * mean_of_means),
@@ -391,10 +474,12 @@ def _probe_share_right(answer: Any) -> None:
         ("per_batch", sum(hits) / len(sizes)),
         ("last_only", hits[-1] / sizes[-1]),
         ("last_only", hits[-1] / sum(sizes)),
+        ("last_only", sum(hits) / sizes[-1]),
         ("not_divided", sum(h / s for h, s in zip(hits, sizes, strict=True))),
         ("rounded_down", 0.0),
         ("mistakes", 1 - right),
         ("full_batches", sum(hits) / (len(sizes) * sizes[0])),
+        ("full_batches", sum(hits) / (len(sizes) * 64)),
     ):
         if abs(got - wrong) < 1e-5:
             raise Wrong(key, got=got)
@@ -417,6 +502,26 @@ share_right = Exercise(
         "item_each": Hint(
             "the share is right. But you read a number from a tensor {got} times; a GPU's queue runs empty at each.",
             "add up tensors: `hits = hits + (…).sum()`, and call `.item()` once, after the loop (not {got} times).",
+        ),
+        "no_model": Hint(
+            "that would be the share if the pictures were the answers. Who answers?",
+            "`model(images).argmax(dim=1)`: the model turns pictures into scores.",
+        ),
+        "no_dim": Hint(
+            "`argmax()` without `dim` looks for one largest number in the whole batch; you need one for each picture.",
+            "`model(images).argmax(dim=1)`: one answer for each row.",
+        ),
+        "max_pair": Hint(
+            "`max(dim=1)` gives two things: the largest values, and where they are. You need where.",
+            "`model(images).argmax(dim=1)`, or `.max(dim=1).indices`.",
+        ),
+        "first_only": Hint(
+            "only the first batch counts. Where does the `return` stand?",
+            "the `return` belongs below the loop, without its indent: it ends the function.",
+        ),
+        "all_counted": Hint(
+            "that says every answer is right. `len` counts all rows, right or wrong.",
+            "the comparison gives True and False; `.sum()` counts the True ones.",
         ),
         "mean_of_means": Hint(
             "the last batch is smaller than the others, and you give it the same weight.",
@@ -445,7 +550,7 @@ share_right = Exercise(
         ),
         "mistakes": Hint("that is the share of mistakes.", "compare with `==`, not with `!=`."),
         "full_batches": Hint(
-            "you count the last batch as a full one; it is smaller.",
+            "you divide by the same size for every batch; the last one is smaller.",
             "add `len(labels)` for each batch; do not multiply the number of batches by a size.",
         ),
         "wrong_dim": Hint(
@@ -475,6 +580,95 @@ def share_right(model, batches):
     return hits / count
 """,
             "item_each",
+        ),
+        KnownMistake(
+            "each answer asked for by itself",
+            """
+@torch.inference_mode()
+def share_right(model, batches):
+    hits, count = 0, 0
+    for images, labels in batches:
+        for said, label in zip(model(images).argmax(dim=1), labels):
+            if said == label:
+                hits += 1
+            count += 1
+    return hits / count
+""",
+            "item_each",
+        ),
+        KnownMistake(
+            "lists instead of tensors",
+            """
+@torch.inference_mode()
+def share_right(model, batches):
+    hits, count = 0, 0
+    for images, labels in batches:
+        said = model(images).argmax(dim=1).tolist()
+        hits += sum(a == b for a, b in zip(said, labels.tolist()))
+        count += len(labels)
+    return hits / count
+""",
+            "item_each",
+        ),
+        KnownMistake(
+            "nobody asked the model",
+            """
+def share_right(model, batches):
+    hits, count = 0, 0
+    for images, labels in batches:
+        hits = hits + (images.argmax(dim=1) == labels).sum()
+        count += len(labels)
+    return hits / count
+""",
+            "no_model",
+        ),
+        KnownMistake(
+            "argmax of the whole batch",
+            """
+def share_right(model, batches):
+    hits, count = 0, 0
+    for images, labels in batches:
+        hits = hits + (model(images).argmax() == labels).sum()
+        count += len(labels)
+    return hits / count
+""",
+            "no_dim",
+        ),
+        KnownMistake(
+            "max gives a pair",
+            """
+def share_right(model, batches):
+    hits, count = 0, 0
+    for images, labels in batches:
+        hits = hits + (model(images).max(dim=1) == labels).sum()
+        count += len(labels)
+    return hits / count
+""",
+            "max_pair",
+        ),
+        KnownMistake(
+            "return inside the loop",
+            """
+def share_right(model, batches):
+    hits, count = 0, 0
+    for images, labels in batches:
+        hits = hits + (model(images).argmax(dim=1) == labels).sum()
+        count += len(labels)
+        return hits / count
+""",
+            "first_only",
+        ),
+        KnownMistake(
+            "the length of a comparison",
+            """
+def share_right(model, batches):
+    hits, count = 0, 0
+    for images, labels in batches:
+        hits += len(model(images).argmax(dim=1) == labels)
+        count += len(labels)
+    return hits / count
+""",
+            "all_counted",
         ),
         KnownMistake(
             "the mean of the batches' means",
@@ -572,5 +766,5 @@ def share_right(model, batches):
     return float(torch.cat(right).float().mean())
 """,
     ),
-    errors={"at non-singleton dimension": "wrong_dim"},
+    errors={"at non-singleton dimension": "wrong_dim", "'bool' object has no attribute": "max_pair"},
 )
