@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +10,7 @@ import torch
 
 from labkit.errors import LabkitError
 from labkit.memory.parts import size
+from labkit.profile.kineto import quiet
 
 _HOW = {
     "cpu": "PyTorch's CPU allocator, every allocation and release as the profiler reports it",
@@ -88,7 +87,7 @@ def _events(
     """(seconds, bytes since the start) after each allocation and release on devices of this type; and the marks found."""
     from torch.profiler import ProfilerActivity, profile
 
-    with _quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+    with quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         function()
     results: Any = recorded.profiler.kineto_results if recorded.profiler is not None else None
     rows: list[tuple[int, int, int]] = []  # (ns, bytes, address)
@@ -126,17 +125,3 @@ def _walk(nodes: Iterable[Any]) -> Iterator[Any]:
         node = todo.pop()
         yield node
         todo.extend(node.children)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """The profiler's library says on stderr when it starts and stops; unless somebody set its level, it does not here."""
-    name = "KINETO_LOG_LEVEL"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "99"
-    try:
-        yield
-    finally:
-        os.environ.pop(name, None)
