@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,14 @@ def _with_host(p: Profile, found: pl.DataFrame) -> pl.DataFrame:
         main = busiest_thread(host)
         least = int(asked["length_ns"].min()) // 2  # type: ignore[arg-type]
         host = host.filter(pl.col("end_ns") - pl.col("start_ns") >= least)  # what is shorter covers half of no gap
-        threads, order = host["thread"].fill_null(-1).to_numpy(), name_order(host)
+        threads = host["thread"].fill_null(-1).to_numpy()
         begin, finish = asked["start_ns"].to_numpy(), asked["end_ns"].to_numpy()
         start, end = host["start_ns"].to_numpy(), host["end_ns"].to_numpy()
         wanted = asked["thread"].fill_null(main).to_numpy()
         for thread in np.unique(wanted):
             mine, which = np.flatnonzero(threads == thread), np.flatnonzero(wanted == thread)
-            inside = nesting.nest(start[mine], end[mine], order[mine]).mostly(begin[which], finish[which])
+            tie = partial(_order, host, mine)
+            inside = nesting.nest(start[mine], end[mine], tie).mostly(begin[which], finish[which])
             hit = inside >= 0
             rows[which[hit]] = mine[inside[hit]]
     if not host.height:
@@ -94,6 +96,11 @@ def _with_host(p: Profile, found: pl.DataFrame) -> pl.DataFrame:
         pl.when(there).then(taken["name"]).alias("host"),
         pl.when(there).then(taken["kind"]).alias("host_kind"),
     )
+
+
+def _order(host: pl.DataFrame, mine: Any, rows: Any) -> Any:
+    """The order of the names of some of the rows ``mine`` of a table."""
+    return name_order(host[mine[rows]])
 
 
 def busiest_thread(host: pl.DataFrame) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,8 @@ class Nest:
 
     def _search(self, at: Array, low: Array, high: Array) -> Array:
         found = np.full(at.size, -1, np.int64)
-        open_ = np.arange(at.size)
+        # in order of time: neighbouring looks then fall on neighbouring places of memory
+        open_ = np.argsort(at) if at.size > 1 and bool((at[1:] < at[:-1]).any()) else np.arange(at.size)
         for level in reversed(self.levels):
             if open_.size == 0:
                 break
@@ -61,21 +63,37 @@ class Nest:
         return found
 
 
-def nest(start: Array, end: Array, tie: Array) -> Nest:
+def nest(start: Array, end: Array, tie: Array | Callable[[Array], Array]) -> Nest:
     """Sorts intervals of one thread by how many others are open when they begin. Empty ones are left out.
 
-    tie: of intervals that are the same, the one with the smaller number is the outer one (see ``selection.name_order``).
+    tie: of intervals that are the same, the one with the smaller number is the outer one (see ``selection.name_order``); the
+    numbers, or a function that gives those of some rows, which is asked only when it matters.
     """
-    rows = np.flatnonzero(end > start)
-    start, end = start[rows], end[rows]
-    order = np.argsort(start, kind="stable")
-    same = start[order][1:] == start[order][:-1]
+    whole = end > start
+    rows = np.arange(start.size) if bool(whole.all()) else np.flatnonzero(whole)
+    if rows.size < start.size:
+        start, end = start[rows], end[rows]
+    if start.size > 1 and bool((start[1:] < start[:-1]).any()):
+        order = np.argsort(start, kind="stable")
+        start, end, rows = start[order], end[order], rows[order]
+    same = start[1:] == start[:-1]
     if bool(same.any()):  # only those that begin together need more than one key
         tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        among = order[tied]
-        order[tied] = among[np.lexsort((tie[rows][among], -end[among], start[among]))]
-    start, end, rows = start[order], end[order], rows[order]
-    depth = np.arange(start.size) - np.searchsorted(np.sort(end), start, side="right")
-    by_depth = np.argsort(depth, kind="stable")
+        among = rows[tied]
+        order = np.lexsort((tie(among) if callable(tie) else tie[among], -end[tied], start[tied]))
+        start, end, rows = start.copy(), end.copy(), rows.copy()
+        start[tied], end[tied], rows[tied] = start[tied][order], end[tied][order], among[order]
+    depth = np.arange(start.size) - _ended(end, start)
+    if not depth.any():
+        return Nest((Level(start, end, rows),) if start.size else ())
+    by_depth = np.argsort(depth.astype(np.uint16) if depth.max() < 1 << 16 else depth, kind="stable")
     cuts = np.flatnonzero(np.diff(depth[by_depth])) + 1
     return Nest(tuple(Level(start[part], end[part], rows[part]) for part in np.split(by_depth, cuts) if part.size))
+
+
+def _ended(end: Array, start: Array) -> Array:
+    """How many ends lie at or before each start (sorted): both are sorted already, and merging them is one walk."""
+    if bool((end[1:] < end[:-1]).any()):
+        end = np.sort(end)
+    merged = np.argsort(np.concatenate((end, start)), kind="stable")
+    return np.flatnonzero(merged >= end.size) - np.arange(start.size)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -20,6 +23,11 @@ SCHEMA = {
 }
 
 
+def _order(rows: pl.DataFrame, mine: Any, asked: Any) -> Any:
+    """The order of the names of some of the rows ``mine`` of a table."""
+    return name_order(rows.select("name")[mine[asked]])
+
+
 def operators(p: Profile, *kinds: str) -> pl.DataFrame:
     """The operators of a profile, most own host time first.
 
@@ -33,7 +41,6 @@ def operators(p: Profile, *kinds: str) -> pl.DataFrame:
         return pl.DataFrame(schema=SCHEMA)
     thread = rows["thread"].fill_null(-1).to_numpy()
     start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
-    order = name_order(rows)
     own = (end - start).astype(np.int64)
     inner = own.copy()
     count = np.zeros(rows.height, np.int64)
@@ -43,7 +50,7 @@ def operators(p: Profile, *kinds: str) -> pl.DataFrame:
     at, took = work["call_start_ns"].to_numpy(), (work["end_ns"] - work["start_ns"]).to_numpy()
     for one in np.unique(thread):
         mine = np.flatnonzero(thread == one)
-        nested = nesting.nest(start[mine], end[mine], order[mine])
+        nested = nesting.nest(start[mine], end[mine], partial(_order, rows, mine))
         parent = nested.parents(mine.size)
         held = parent >= 0
         inner -= np.bincount(mine[parent[held]], weights=own[mine[held]], minlength=rows.height).astype(np.int64)

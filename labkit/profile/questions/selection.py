@@ -32,14 +32,38 @@ def once(question: Callable[[Profile], Answer]) -> Callable[[Profile], Answer]:
     return ask
 
 
+MANY = 64  # stretches of one kind from which on a table counts as mixed
+
+
+@once
+def _stretches(p: Profile) -> list[tuple[str, int, int]] | None:
+    """(kind, first row, rows) of each stretch of one kind; None where there are many, as when rows come in order of time."""
+    kind = p.events["kind"]
+    if kind.null_count() or not len(kind):
+        return None
+    code = kind.to_physical().to_numpy()
+    cuts = np.flatnonzero(code[1:] != code[:-1]) + 1
+    if cuts.size >= MANY:
+        return None
+    first = [0, *cuts.tolist()]
+    return [(kind[a], a, b - a) for a, b in zip(first, [*first[1:], len(kind)], strict=True)]
+
+
 def timed(p: Profile, kinds: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
     """Columns ``names`` of the events of these kinds that have both time stamps and do not end before they start."""
     e = p.events
-    kind = pl.col("kind")
-    chosen = kind == kinds[0]
-    for other in kinds[1:]:
-        chosen = chosen | (kind == other)
-    mask = e.select((chosen & (pl.col("end_ns") >= pl.col("start_ns"))).fill_null(False).alias("m"))["m"]
+    stretches = _stretches(p)
+    if stretches is not None:
+        e = e.select(n for n in {*names, "start_ns", "end_ns"} if n in e.columns)
+        parts = [e.slice(first, rows) for kind, first, rows in stretches if kind in kinds]
+        e = pl.concat(parts, rechunk=True) if parts else e.clear()
+        mask = e.select((pl.col("end_ns") >= pl.col("start_ns")).fill_null(False).alias("m"))["m"]
+    else:
+        kind = pl.col("kind")
+        chosen = kind == kinds[0]
+        for other in kinds[1:]:
+            chosen = chosen | (kind == other)
+        mask = e.select((chosen & (pl.col("end_ns") >= pl.col("start_ns"))).fill_null(False).alias("m"))["m"]
     part = with_columns(e, names).select(names)
     return part if mask.all() else part.filter(mask)
 
