@@ -8,10 +8,12 @@ on, Space or Enter presses. What changes is announced to screen readers (``role=
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
 from typing import Any
 
 _SAYS = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0;color:inherit;line-height:1.4;max-width:66em;"
+_WORD = "font-family:monospace;padding:0 .2em;border-radius:3px;color:inherit;background:rgba(127,127,127,.18)"
 _CODE = _SAYS + "font-family:monospace;padding:.5em .8em;border-radius:4px;background:rgba(127,127,127,.14)"
 
 _shown: dict[str, Any] = {}  # the box under the last check of each exercise
@@ -48,7 +50,18 @@ def _safely(place: Any, text: Callable[[], str]) -> None:
 def status(text: str, *, code: bool = False) -> str:
     """A text as HTML that a screen reader announces when it changes."""
     style = _CODE if code else _SAYS
-    return f'<div role="status" aria-live="polite" style="{style}">{html.escape(text)}</div>'
+    shown = html.escape(text) if code else marked(text)
+    return f'<div role="status" aria-live="polite" style="{style}">{shown}</div>'
+
+
+def marked(text: str) -> str:
+    """A sentence as HTML: what stands between backticks becomes code."""
+    return re.sub(r"`([^`\n]+)`", rf'<code style="{_WORD}">\1</code>', html.escape(text))
+
+
+def plain(text: str) -> str:
+    """A sentence for a label that knows no HTML: without the backticks around code."""
+    return re.sub(r"`([^`\n]+)`", r"\1", text)
 
 
 def offer(name: str, hint: Callable[[str], str], solution: Callable[[str], str]) -> None:

@@ -197,3 +197,17 @@ def test_enter_in_the_field_judges(shown: list[Any]) -> None:
     field.value = "3 ms"
     field._handle_custom_msg({"event": "submit"}, [])
     assert "PASS p_number" in said(box)
+
+
+def test_code_between_backticks_is_set_as_code_and_never_shows_them(shown: list[Any]) -> None:
+    tick = OneOf("p_tick", "02", "Who calls `a<b`?", ("p",), options=(Option("`f()`", "w."), Option("b", "r.", True)))
+    question, radio, *_ = form.build(tick).children
+    assert ">a&lt;b</code>" in question.value and "`" not in question.value
+    assert [label for label, _ in radio.options] == ["f()", "b"]
+    ticked = AllOf("p_ticks", "02", "Which?", ("p",), options=(Option("`f()` stops", "r.", True), Option("b", "w.")))
+    assert [box.description for box in form.build(ticked).children if isinstance(box, widgets.Checkbox)] == [
+        "f() stops",
+        "b",
+    ]
+    assert "`" not in panel.status("`backward` adds.") and "`x`" in panel.status("`x`", code=True)
+    assert panel.marked("one ` alone <b>") == "one ` alone &lt;b&gt;"

@@ -6,7 +6,6 @@ menu needs for itself.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from typing import Any
 
@@ -55,7 +54,7 @@ def build(quiz: Question) -> Any:
     row, said = panel.buttons(quiz.name, session.next_hint, session.solution_text)
     how = " Tick all that are right." if isinstance(quiz, AllOf) else ""
     question = widgets.HTML(
-        f'<div style="color:inherit;max-width:66em;line-height:1.4"><strong>{html.escape(quiz.question)}</strong>{how}</div>'
+        f'<div style="color:inherit;max-width:66em;line-height:1.4"><strong>{panel.marked(quiz.question)}</strong>{how}</div>'
     )
     return widgets.VBox([question, *controls, widgets.HBox([button, *row.children]), verdict, said])
 
@@ -64,16 +63,20 @@ def _controls(quiz: Question) -> tuple[list[Any], Callable[[], Any]]:
     """The controls, and a function that reads from them what ``quiz(name, …)`` would be given."""
     import ipywidgets as widgets
 
+    from labkit.learn import panel
+
     wide = widgets.Layout(width="auto", max_width=_WIDE)
     if isinstance(quiz, OneOf):
         radio = widgets.RadioButtons(
-            options=[(option.text, number) for number, option in enumerate(quiz.options, 1)],
+            options=[(panel.plain(option.text), number) for number, option in enumerate(quiz.options, 1)],
             index=None,
             layout=widgets.Layout(width="max-content", max_width=_WIDE),
         )
         return [radio], lambda: radio.value
     if isinstance(quiz, AllOf):
-        boxes = [widgets.Checkbox(description=option.text, indent=False, layout=wide) for option in quiz.options]
+        boxes = [
+            widgets.Checkbox(description=panel.plain(option.text), indent=False, layout=wide) for option in quiz.options
+        ]
         return list(boxes), lambda: [number for number, box in enumerate(boxes, 1) if box.value]
     if isinstance(quiz, Number):
         field = widgets.Text(
