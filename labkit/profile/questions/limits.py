@@ -16,8 +16,9 @@ import polars as pl
 
 from labkit.catalog.gfx import target
 from labkit.profile.names import shorten
+from labkit.profile.questions.ranking import kernels
 from labkit.profile.questions.selection import timed
-from labkit.profile.table import Profile
+from labkit.profile.table import Profile, with_columns
 
 
 @dataclass(frozen=True)
@@ -148,23 +149,21 @@ def occupancies(p: Profile, gfx: str | None = None) -> pl.DataFrame:
 
     gfx: the target, where the profile does not name it. Columns: name, short, count, total_ns, vgpr, accum_vgpr,
     lds_bytes, workgroup, waves, most, limited_by; empty where the profile has no register counts. waves is null for
-    an unknown target.
+    an unknown target. Of a file too large to keep the shapes per dispatch, they are counted per kernel: total_ns is
+    then null for a kernel with several shapes, and the target is the one that all devices share.
     """
     shape = ("vgpr", "accum_vgpr", "lds_bytes", "workgroup_x", "workgroup_y", "workgroup_z")
     schema = {
         "name": pl.String, "short": pl.String, "count": pl.Int64, "total_ns": pl.Int64, "vgpr": pl.Int32, "accum_vgpr": pl.Int32,
         "lds_bytes": pl.Int64, "workgroup": pl.Int64, "waves": pl.Float64, "most": pl.Int64, "limited_by": pl.String,
     }  # fmt: skip
-    if "vgpr" not in p.events.columns:
+    names: dict[int | None, str | None] = {d.index: d.gfx for d in p.devices}
+    waves: dict[int | None, int | None] = {d.index: d.wavefront_size for d in p.devices}
+    groups = _shapes(p, shape)
+    if groups is None:
         return pl.DataFrame(schema=schema)
-    names = {d.index: d.gfx for d in p.devices}
-    waves = {d.index: d.wavefront_size for d in p.devices}
-    rows = timed(p, ("dispatch",), ("name", "device", *shape, "start_ns", "end_ns"))
-    groups = (
-        rows.filter(pl.col("vgpr").is_not_null())
-        .group_by("name", "device", *shape)
-        .agg(pl.len().alias("count"), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total_ns"))
-    )
+    names[None] = next(iter(names.values())) if len(set(names.values())) == 1 else None
+    waves[None] = next(iter(waves.values())) if len(set(waves.values())) == 1 else None
     found = []
     for row in groups.iter_rows(named=True):
         size = 1
@@ -189,4 +188,28 @@ def occupancies(p: Profile, gfx: str | None = None) -> pl.DataFrame:
         ["total_ns", "name", "vgpr", "lds_bytes", "workgroup", "accum_vgpr"],
         descending=[True] + [False] * 5,
         nulls_last=True,
+    )
+
+
+def _shapes(p: Profile, shape: tuple[str, ...]) -> pl.DataFrame | None:
+    """Each kernel's launch shapes: name, device (null where not known), ``shape``, count, total_ns; None without registers."""
+    if "vgpr" in p.events.columns:
+        rows = timed(p, ("dispatch",), ("name", "device", *shape, "start_ns", "end_ns"))
+        return (
+            rows.filter(pl.col("vgpr").is_not_null())
+            .group_by("name", "device", *shape)
+            .agg(pl.len().alias("count"), (pl.col("end_ns") - pl.col("start_ns")).sum().alias("total_ns"))
+        )
+    kept = p.extras.get("launches")
+    if not isinstance(kept, pl.DataFrame) or "vgpr" not in kept.columns:
+        return None
+    table = with_columns(kept, shape).filter(pl.col("vgpr").is_not_null())
+    table = table.group_by(pl.col("name").cast(pl.String), *shape).agg(pl.col("dispatches").sum().alias("count"))
+    took = kernels(p).select("name", "total_ns")
+    return table.join(took, on="name", how="left").select(
+        "name",
+        pl.lit(None, dtype=pl.Int32).alias("device"),
+        *shape,
+        "count",
+        pl.when(pl.len().over("name") == 1).then("total_ns").alias("total_ns"),
     )

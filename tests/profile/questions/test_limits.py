@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import polars as pl
 import pytest
 
 from labkit.catalog.gfx import TARGETS
 from labkit.profile import questions as ask
-from labkit.profile import simulate
+from labkit.profile import read, simulate
 from labkit.profile.questions.limits import silicon
+from labkit.profile.readers import delimited
 
 
 @pytest.mark.parametrize(
@@ -97,3 +101,24 @@ def test_of_a_whole_profile() -> None:
     )
     assert found["count"].sum() == run.dispatches.height
     assert ask.occupancies(run, "gfx9999")["waves"].null_count() == found.height
+
+
+def test_the_shapes_of_a_large_file_are_counted_per_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = simulate.training("cnn", "Instinct MI210", steps=3)
+    simulate.write(run, tmp_path, "rocprofv3-csv")
+    whole = ask.occupancies(read(tmp_path))
+    monkeypatch.setattr(delimited, "LARGE", 1_000)
+    large = read(tmp_path)
+    assert "vgpr" not in large.events.columns
+    found = ask.occupancies(large)
+    assert found.height == whole.height and found["waves"].null_count() == 0
+    keys = ["name", "vgpr", "accum_vgpr", "lds_bytes", "workgroup"]
+    both = whole.join(found, on=keys, suffix="_large", nulls_equal=True)
+    assert both.height == whole.height
+    assert (
+        both["waves"].equals(both["waves_large"].alias("waves"))
+        and both["count"].to_list() == both["count_large"].to_list()
+    )
+    single = both.filter(pl.len().over("name") == 1)
+    assert single.height and single["total_ns"].to_list() == single["total_ns_large"].to_list()
+    assert both.filter(pl.len().over("name") > 1)["total_ns_large"].null_count() == both.height - single.height
