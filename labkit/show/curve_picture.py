@@ -32,6 +32,9 @@ def still_picture(curve: LiveCurve) -> Picture:
             cell = grid[k // 2, :] if k == len(panels) - 1 and k % 2 == 0 and k else grid[k // 2, k % 2]
             axes.append(figure.add_subplot(cell))
             draw(axes[-1], curve)
+        if len(panels) > 1:  # over one panel of two a long title would run into its neighbour's
+            axes[0].set_title("Loss")
+            figure.suptitle(curve.title or "Training", x=0.01, ha="left", fontsize=11.5, fontweight="bold")
     text = str(curve)
     return Picture(figure, text, f"Learning curve. {text}", list(curve.losses), axes)
 

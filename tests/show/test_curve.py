@@ -202,7 +202,7 @@ def test_memory_and_learning_rate_are_told_while_it_runs_and_at_the_end(monkeypa
     assert "memory allocated on the GPU (HIP): 2.00 GB at most; learning rate 0.1 to 0.01" in str(c)
     assert c.learning_rates == [(1, 0.1), (51, 0.01)]
     titles = [axes.get_title(loc="left") for axes in c.picture.axes]
-    assert titles == ["Training", "Accuracy", "Speed", "Memory allocated on the GPU (HIP)", "Learning rate"]
+    assert titles == ["Loss", "Accuracy", "Speed", "Memory allocated on the GPU (HIP)", "Learning rate"]
 
 
 def test_without_a_gpu_the_memory_is_that_of_the_process():
