@@ -1,7 +1,7 @@
 """Questions to a profile: pure functions of its table. Row order never matters; what cannot be known is None or empty.
 
 ``kernels`` ``categories`` ``operators``  where the time went           ``busy`` ``gaps``  how busy, and why not
-``overlap`` ``launches`` ``synchronisations`` ``steps``  what the host did       ``compare``  before and after
+``overlap`` ``launches`` ``synchronisations`` ``steps`` ``host``  what the host did   ``compare``  before and after
 ``losses``  every nanosecond of the GPU's time by its cause
 ``occupancy`` ``occupancies`` ``roofline``  how far from the hardware's limits
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from labkit.profile.questions.attribution import losses
 from labkit.profile.questions.busyness import Busy, DeviceBusy, busy
 from labkit.profile.questions.comparison import Comparison, Side, compare
+from labkit.profile.questions.hosting import Host, host
 from labkit.profile.questions.idle import gaps
 from labkit.profile.questions.launching import Launches, launches
 from labkit.profile.questions.limits import Occupancy, occupancies, occupancy
@@ -25,6 +26,7 @@ __all__ = [
     "Busy",
     "Comparison",
     "DeviceBusy",
+    "Host",
     "Launches",
     "Occupancy",
     "Roofline",
@@ -35,6 +37,7 @@ __all__ = [
     "categories",
     "compare",
     "gaps",
+    "host",
     "kernels",
     "launches",
     "losses",

@@ -1,0 +1,131 @@
+"""Lesson 04: what it claims is what its run shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from labkit.course import table
+from labkit.profile import simulate
+from tests.notebooks.outputs import shown
+
+pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
+
+LESSON = table.find("04")
+
+
+def _cells() -> list[dict[str, Any]]:
+    cells: list[dict[str, Any]] = json.loads(LESSON.path.read_text(encoding="utf-8"))["cells"]
+    return cells
+
+
+@pytest.fixture(scope="module")
+def notebook(course_run: Any) -> dict[str, Any]:
+    found: dict[str, Any] = course_run.notebook(LESSON.path.name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def text(notebook: dict[str, Any]) -> str:
+    """Everything that the code cells printed or displayed."""
+    return shown(notebook)
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    found = re.search(pattern, text)
+    assert found, pattern
+    return [float(number.replace(",", "")) for number in found.groups()]
+
+
+def test_it_says_whether_a_gpu_was_profiled(text: str) -> None:
+    on_cpu = "working on cpu" in text
+    assert ("No GPU here: the operators of the CPU, no kernels." in text) == on_cpu
+    assert ("operators on the CPU" in text) == on_cpu
+
+
+def test_a_step_has_many_operators(text: str) -> None:
+    assert numbers(r"Operators in one training step\?\n.*measured ([\d.,]+) operators", text)[0] > 200
+
+
+def test_everything_simulated_is_called_so(notebook: dict[str, Any], text: str) -> None:
+    assert "SIMULATED: no GPU made these files." in text and "says that it is simulated: True" in text
+    for cell in notebook["cells"]:
+        source, told = "".join(cell["source"]), shown({"cells": [cell]})
+        if (
+            "simulated(" in source
+            or "draw.kernels(amd" in source
+            or "timeline(amd" in source
+            or "draw.compare" in source
+        ):
+            assert "SIMULATED" in told, source
+    assert "SIMULATED on Radeon RX 7900 XTX: nearly the same utilisation" in text
+
+
+def test_both_forms_of_the_same_run_give_the_same_answer(text: str) -> None:
+    assert "same kernels: True" in text and "same answer:  True" in text
+    assert "Simulated: **Nothing stands out: the GPU computes" in text
+
+
+def test_busy_is_not_used(text: str) -> None:
+    rows = re.findall(rf"^({'|'.join(simulate.MODELS)}) +(\d+)% +[\d.]+ +\d+ \(\S+\) +(\d+)%", text, re.MULTILINE)
+    assert len(rows) == len(simulate.MODELS)
+    busy, used = [int(r[1]) for r in rows], [int(r[2]) for r in rows]
+    assert min(busy) >= 90 and max(used) <= 50 and max(used) >= 2 * min(used)
+
+
+def test_the_starved_training_loads_most_of_the_time(text: str) -> None:
+    assert numbers(r"Loading takes (\d+)% of a step", text)[0] > 40
+
+
+def test_tiny_batches_launch_more_per_picture(text: str) -> None:
+    small, large = numbers(r"\n2 +([\d.]+) +\d+\n64 +([\d.]+) +\d+", text)
+    assert small > 20 * large
+    assert numbers(r"Time of the pass, batches of 2 against 64\?\n.*measured ([\d.]+) times", text)[0] > 2
+
+
+def test_the_watchful_loop_stops_three_times_a_batch(text: str) -> None:
+    stops, batches = numbers(r"(\d+) (?:numbers read from tensors|blocking calls to the GPU) in (\d+) batches", text)
+    assert stops >= 3 * batches and f"{stops:.0f} stops per pass." in text
+
+
+def test_each_simulated_sickness_is_named(text: str) -> None:
+    for words in (
+        "data loading.",
+        "launching the kernels takes longer than running them.",
+        "too many synchronisations.",
+    ):
+        assert re.search(rf"Simulated: \*\*\d+ % of the time .*{words}\*\*", text)
+    pairs = re.findall(r"played: (\S+) +named: (\S+)", text)
+    assert len(pairs) == 10 and all(played == named for played, named in pairs)
+
+
+def test_bottleneck_was_really_tried(text: str) -> None:
+    assert "No module named 'torch.utils.bottleneck'" in text or "This PyTorch still has it" in text
+
+
+def test_nothing_is_written_to_stderr(notebook: dict[str, Any]) -> None:
+    streams = [o for c in notebook["cells"] for o in c.get("outputs", []) if o.get("name") == "stderr"]
+    assert ["".join(o["text"]) for o in streams] == []
+
+
+def test_pictures_have_words(notebook: dict[str, Any]) -> None:
+    pictures = [o for c in notebook["cells"] for o in c.get("outputs", []) if "image/png" in o.get("data", {})]
+    assert len(pictures) >= 12 and all(o["metadata"]["image/png"]["alt"] for o in pictures)
+
+
+def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
+    source = "\n".join("".join(cell["source"]) for cell in _cells())
+    assert "not yet verified on ROCm" in source and "torchvision" not in source
+
+
+def test_no_line_of_code_is_wider_than_a_cell() -> None:
+    lines = [line for c in _cells() if c["cell_type"] == "code" for line in "".join(c["source"]).splitlines()]
+    assert [line for line in lines if len(line) > 95] == []
+
+
+def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
+    assert len(re.findall(r"^TODO \w+: not started", text, re.MULTILINE)) == 5
+    assert "0 of 7 passed" in text
