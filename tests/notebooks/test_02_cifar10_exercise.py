@@ -46,7 +46,7 @@ def test_with_the_solutions_every_check_passes_and_the_target_is_beaten(tmp_path
 
 def test_the_lesson_has_all_its_exercises_and_each_is_checked() -> None:
     cells = json.loads(proofs.notebook_of("02").read_text(encoding="utf-8"))["cells"]
-    assert len(NAMES) >= 8
+    assert len(NAMES) >= 10
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     for name in NAMES:
         assert sum(f'check("{name}", ' in source for source in code) == 1, name
@@ -77,6 +77,48 @@ def test_no_stored_output_answers_a_prediction() -> None:
 def test_every_exercise_has_its_words_at_the_end() -> None:
     end = next("".join(cell["source"]) for cell in _cells() if "deeds = {" in "".join(cell["source"]))
     assert all(f'"{name}":' in end for name in NAMES)
+
+
+def test_both_quizzes_are_asked() -> None:
+    code = ["".join(cell["source"]) for cell in _cells() if cell["cell_type"] == "code"]
+    for name in ("eval_mode", "faster_gpu"):
+        assert code.count(f'quiz("{name}")') == 1, name
+
+
+@pytest.mark.notebooks
+def test_the_loaders_give_the_same_numbers_and_their_times_come_from_the_run(course_run: Any) -> None:
+    import nbformat
+
+    notebook = nbformat.from_dict(course_run.notebook(proofs.notebook_of("02").name))
+    text = _texts(notebook)
+    found = re.search(r"largest difference over 500 pictures: (\S+)", text)
+    assert found and float(found[1]) < 1e-6
+    assert "def batches(self, versions" in text, "the fast loop is shown"
+    outputs = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
+    plain = "\n".join("".join(data.get("text/plain", "")) for data in outputs)
+    for name in ("resident_batches", "Augmented"):
+        assert re.search(rf"-> {name} .*DataLoader .*95 % interval", plain), "each with its interval"
+
+
+def test_the_step_by_step_loader_and_the_batches_agree_in_every_window() -> None:
+    import torch
+    import torch.nn.functional as F
+
+    space: dict[str, Any] = {"torch": torch, "F": F}
+    for start in ("def take(", "def draw(", "def resident_batches("):
+        source = next("".join(cell["source"]) for cell in _cells() if "".join(cell["source"]).startswith(start))
+        exec(compile(source, "<cell>", "exec"), space)
+    images = torch.randint(1, 256, (2, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    space |= {"loader_images": images, "loader_labels": torch.arange(2)}
+    mean, std = torch.tensor([0.5, 0.4, 0.3]).view(3, 1, 1), torch.tensor([0.2, 0.3, 0.4]).view(3, 1, 1)
+    space |= {"cpu_mean": mean, "cpu_std": std}
+    every = torch.cartesian_prod(torch.arange(2), torch.arange(9), torch.arange(9), torch.arange(2))
+    drawn = (*every[:, :3].T, every[:, 3].bool())
+    padded = F.pad(images, (4, 4, 4, 4))
+    batches = list(space["resident_batches"](padded, torch.arange(2), *drawn, mean, std, 100))
+    right = torch.stack([space["version"](*one) for one in every.tolist()])
+    assert torch.equal(torch.cat([x for x, _ in batches]), right)
+    assert torch.equal(torch.cat([y for _, y in batches]), every[:, 0])
 
 
 @pytest.mark.notebooks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from labkit.learn.exercises.cifar10_exercise.network import count_parameters, evaluate, output_size, small_cnn
 from labkit.learn.exercises.cifar10_exercise.pictures import augment, channel_stats, normalize
+from labkit.learn.exercises.cifar10_exercise.quizzes import QUIZZES
 from labkit.learn.exercises.cifar10_exercise.training import (
     beat_target,
     fit,
@@ -26,4 +27,4 @@ EXERCISES = (
     beat_target,
 )
 
-__all__ = ["EXERCISES", "practice_curves"]
+__all__ = ["EXERCISES", "QUIZZES", "practice_curves"]
