@@ -29,7 +29,7 @@ def facts(profile: Profile) -> dict[str, Any]:
         devices = rows["device"].drop_nulls().n_unique()
         found |= {
             "dispatches": rows.height,
-            "kernels": by_name(rows),
+            "kernels": by_name(rows.filter(pl.col("name").is_not_null())),
             "span_ns": _span(timed),
             "busy_ns": busy(timed) if timed.height else None,
             "devices": devices or None,
@@ -69,7 +69,9 @@ def by_name(rows: pl.DataFrame) -> list[dict[str, Any]]:
     )
     named = grouped.with_columns(tidy(grouped["name"].cast(pl.String).fill_null("")).alias("name"))
     totals = pl.when(pl.col("total_ns").is_not_null().any()).then(pl.col("total_ns").sum()).otherwise(None)
-    summed = named.group_by("name").agg(pl.col("calls").sum(), totals.alias("total_ns"))  # 'k' and 'k.kd' are one kernel
+    summed = named.group_by("name").agg(
+        pl.col("calls").sum(), totals.alias("total_ns")
+    )  # 'k' and 'k.kd' are one kernel
     return _sorted(summed.to_dicts())
 
 

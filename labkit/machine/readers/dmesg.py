@@ -40,7 +40,7 @@ _SHAPES = (
     re.compile(r"^\s*(?:<\d+>)?\[\s*\d+\.\d+\]"),
     re.compile(r"^\s*(?:kern|user|daemon|syslog)\s*:\s*(?:emerg|alert|crit|err|warn|notice|info|debug)\s*:", re.I),
     re.compile(r"^\s*\[\w{3} \w{3}\s+\d+ [\d:]+ \d{4}\]"),
-    re.compile(r"\bkernel: "),
+    re.compile(r"\bkernel: (?!\w+\s*$)"),  # 'kernel: copy_kernel' alone is a line of rocprof's input
 )
 
 # how a driver begins its lines, for pastes without time stamps

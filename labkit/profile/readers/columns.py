@@ -58,7 +58,8 @@ FURTHER = frozenset(
         "obj", "dispatchns", "completens", "calls", "totaldurationns", "averagens", "percentage", "minns", "maxns",
         "stddev", "durationnsec", "averagensec", "percentinc", "minnsec", "maxnsec", "workloadname", "gpuarch",
         "gpumodel", "rocmversion", "cupergpu", "gpusoc", "numcu", "xccindex", "wavesize1", "correlationid1",
-        "iterations", "hostname", "command",
+        "iterations", "hostname", "command", "workloadpath", "gpuseries", "hostrocmver", "count", "sumns", "meanns", "medianns",
+        "description", "dimensions", "block", "expression",
     ]
 )  # fmt: skip
 
@@ -83,12 +84,14 @@ _MACHINE = {"workloadname", "gpumodel", "cupergpu", "numcu", "rocmversion", "vbi
 # table -> whether a header is its header; the first that fits
 TABLES: tuple[tuple[str, Callable[[Names], bool]], ...] = (
     ("pc-sampling", lambda c: "sampletimestamp" in c),
+    ("scratch-memory-trace", lambda c: "allocflags" in c),  # newer ones have an Allocation_Size as well
     ("memory-allocation-trace", lambda c: "allocationsize" in c),
-    ("scratch-memory-trace", lambda c: "allocflags" in c),
     ("memory-copy-trace", lambda c: "direction" in c and ("sourceagentid" in c or "starttimestamp" in c)),
     ("agent-info", lambda c: "agenttype" in c and ("nodeid" in c or "logicalnodeid" in c)),
+    ("compute-long", lambda c: "countername" in c and "dispatchid" in c and "gpuid" in c and "agentid" not in c),
     ("counters", lambda c: "countername" in c and ("correlationid" in c or "agentid" in c)),
-    ("compute-long", lambda c: "countername" in c and "dispatchid" in c),
+    ("compute-long", lambda c: {"countername", "dispatchid", "kernelname"} <= set(c)),
+    ("counters", lambda c: {"countername", "dispatchid", "countervalue"} <= set(c)),  # sampled in time, without names
     ("kernel-trace", lambda c: "kernelname" in c and ("kind" in c or ("starttimestamp" in c and "agentid" in c))),
     ("rocprofv2", lambda c: "kernelname" in c and "grd" in c and "dispatchid" in c),
     ("rocprof-v1", lambda c: "kernelname" in c and ("beginns" in c or "durationns" in c or {"index", "gpuid"} <= set(c))),
@@ -96,6 +99,8 @@ TABLES: tuple[tuple[str, Callable[[Names], bool]], ...] = (
     ("api-trace", lambda c: "domain" in c and "function" in c),
     ("summary", lambda c: "domain" in c and "calls" in c and "name" in c and total_column(c) is not None),
     ("statistics", lambda c: "calls" in c and "name" in c and total_column(c) is not None),
+    ("kernel-top", lambda c: "kernelname" in c and "count" in c and "sumns" in c),
+    ("counter-list", lambda c: {"agentid", "name", "description", "dimensions"} <= set(c) and ("block" in c or "expression" in c)),
     ("sysinfo", lambda c: ("gpuarch" in c or "gpusoc" in c) and len(_MACHINE & set(c)) >= 2),
 )  # fmt: skip
 

@@ -8,8 +8,9 @@ from labkit.profile.readers import pasted
 
 _FIRST = re.compile(
     r"(?:^|[\"'|>\s,])(?:KERNEL_DISPATCH|MEMORY_COPY|MEMORY_ALLOCATION|SCRATCH_MEMORY|(?:HIP|HSA|MARKER|"
-    r"RCCL|ROCDECODE|ROCJPEG|OMPT)_[A-Z_]*API[A-Z_]*)\b"
+    r"RCCL|ROCDECODE|ROCJPEG|OMPT|HIPFILE)_[A-Z_]*API[A-Z_]*)\b"
 )
+_GUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 _WHOLE = re.compile(r"\d+")
 _REAL = re.compile(r"\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
@@ -69,10 +70,13 @@ def _named(fields: list[str]) -> tuple[str, list[str]] | None:
         return "memory-copy-trace", [name for name in _COPY if name != "streamid"]
     if first == "MEMORY_ALLOCATION" and number == 8:
         return "memory-allocation-trace", _ALLOCATION
-    if first == "SCRATCH_MEMORY" and number == 8:
-        return "scratch-memory-trace", _SCRATCH
+    if first == "SCRATCH_MEMORY" and number in (8, 9):
+        return "scratch-memory-trace", [*_SCRATCH, "allocationsize"][:number]
     if number == 7 and _FIRST.match(first) and all(_WHOLE.fullmatch(f) for f in fields[2:]):
         return "api-trace", _API
+    if number > 1 and _GUID.fullmatch(first):  # rocpd's own tables begin with the run's identifier
+        rest = _named(fields[1:])
+        return None if rest is None else (rest[0], ["guid", *rest[1]])
     if number == 9 and _FIRST.match(fields[1]) and all(_REAL.fullmatch(f) for f in fields[2:]):
         return "summary", _SUMMARY
     return None

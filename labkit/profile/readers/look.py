@@ -7,7 +7,7 @@ import re
 import zlib
 from pathlib import Path
 
-from labkit.profile.readers import columns, headless, listing, pasted
+from labkit.profile.readers import columns, headless, json_inside, listing, pasted, printed_records
 
 _FAR = 4 << 20  # bytes that are looked at line by line
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")
@@ -65,8 +65,8 @@ def is_packets(head: bytes) -> bool:
 
 def _in_text(text: str) -> int | None:
     places = [p for p in (_table(text), listing.find(text)) if p is not None]
-    trace = re.search(r"^\s*[{\[](?=[^\n]{0,2000}\"(?:traceEvents|rocprofiler-sdk-tool)\")", text, re.M)
-    return min([*places, trace.start()] if trace else places, default=None)
+    trace = json_inside.find(text)
+    return min([*places, trace[0]] if trace else places, default=None)
 
 
 def _table(text: str) -> int | None:
@@ -77,6 +77,8 @@ def _table(text: str) -> int | None:
         if len(line) > pasted.LONGEST:
             continue
         plain = pasted.clean(line)
+        if printed_records.as_table(plain) is not None:
+            return here
         if columns.WORDS.search(plain):
             header = pasted.header_of(plain)
             if header is not None and _is_likely(header[1]):

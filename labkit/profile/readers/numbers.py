@@ -73,7 +73,8 @@ def times(frame: pl.DataFrame) -> tuple[pl.Series, pl.Series, list[str]]:
     (start, lost_start), (end, lost_end) = (whole(frame[name]) for name in names if name is not None)
     lost = max(lost_start, lost_end)
     if lost:
-        odd.append(f"{lost} time stamps are in exponent notation and have lost their digits: not used.")
+        odd.append(f"{lost} time stamps are in exponent notation and have lost their digits: no times are used.")
+        return nothing(frame.height), nothing(frame.height), odd
     if not frame.height:
         return start, end, odd
     if not start.null_count() and not end.null_count():

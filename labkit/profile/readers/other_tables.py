@@ -124,6 +124,12 @@ def agent_info(frame: pl.DataFrame) -> Profile:
     return Profile("rocprofv3-agent-info", empty(), tool=_TOOL, devices=tuple(devices), extras={"gpus": gpus})
 
 
+def counter_list(frame: pl.DataFrame) -> Profile:
+    """The counters that an agent has, as a table: the agents have numbers there, no gfx names."""
+    names = frame["name"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    return Profile("rocprofv3-list-avail", empty(), tool=_TOOL, extras={"gpus": [], "available": names})
+
+
 def gfx_of_version(version: int | None) -> str | None:
     """The target of KFD's number: major * 10000 + minor * 100 + step, the last two as hexadecimal digits.
 
@@ -148,7 +154,8 @@ def sysinfo(frame: pl.DataFrame) -> Profile:
     old = text("gpusoc")
     if arch is None and old is not None and re.match(r"gfx\w+$", old):
         arch = old
-    model, units = text("gpumodel"), _int(text("cupergpu", "numcu"))
+    model = text("gpumodel", *(("name",) if "gpusoc" in row else ()))  # the first releases call it the name
+    units = _int(text("cupergpu", "numcu"))
     found = {
         "gpu_arch": arch,
         "gpu_model": model,

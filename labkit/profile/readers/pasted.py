@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from labkit.profile.readers import columns
+from labkit.profile.readers import columns, printed_records
 
 LONGEST = 1 << 20  # characters of a record; what is longer is no record
 WIDEST = 20_000  # columns; rocprof-compute has two thousand
@@ -34,6 +34,7 @@ _PREFIX = re.compile(r"\s*\d+(?:\t|[:|] ?)\s*|[^\w\"'|]+")
 _ELIDED = re.compile(r"\[?(?:\.{2,}|…)\]?")
 _HEADERISH = re.compile(r"[\w\[\]\- \"./()%|,;\t]*")
 _NUMBER = re.compile(r"\s*\"?[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)\"?\s*", re.I)
+_FRESH = re.compile(r'\s*"[^",\s]')  # the first field of a record; behind an open quote it would close that
 _TAIL = re.compile(r"[\w.+\-\"')\]>*&]+(?:,[\w.+\-\"]*)*")
 
 
@@ -183,7 +184,21 @@ class _Walk:
         """Whether a terminal's width broke the line before, so that this one continues it."""
         return self.hard and self.before == self.widest
 
+    def _printed(self, names: list[str], values: list[str]) -> Iterator[Raw]:
+        """A record whose line tells the names of its fields as well."""
+        header = _unique(names)
+        if self.raw is None or self.raw.header != header or self.raw.table != "rocprofv2":
+            yield from self._close(at_end=True)
+            self.raw = Raw("rocprofv2", header, printed=names)
+        self.raw.rows.append(list(values))
+        if len(self.raw.rows) >= self.batch:
+            yield self._hand_over()
+
     def _take(self, line: str) -> Iterator[Raw]:
+        printed = printed_records.as_table(line)
+        if printed is not None:
+            yield from self._printed(*printed)
+            return
         if self.heading is not None:
             more = self._more_heading(line)
             if more is not None:
@@ -285,6 +300,9 @@ class _Walk:
         if not line.strip() or _RULE.fullmatch(line) or _DOTS.fullmatch(line):
             self._flush()
             return
+        inside = self.pending is not None and raw.delimiter != "|" and self.pending.count('"') % 2 == 1
+        if inside and _FRESH.match(line):
+            self._flush()  # the line before was cut inside its name
         fields, is_open = split(line, raw.delimiter)
         if self.goes_on and self.pending is not None:
             both = self.pending + line

@@ -79,6 +79,28 @@ def summary(frame: pl.DataFrame) -> Profile:
     )
 
 
+def kernel_top(frame: pl.DataFrame) -> Profile:
+    """A profile of rocprof-compute's kernels by their time: Kernel_Name, Count, Sum(ns), Mean(ns) ..."""
+    entries = _entries(frame.rename({"kernelname": "name", "count": "calls", "sumns": "totalns"}))
+    tool = "rocprof-compute"
+    return Profile(tool, empty(), tool=tool, statistics={"kernels": tuple(merged(entries))})
+
+
+def joined(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a printed table whose names were wrapped inside their cells: a row without a count goes on with the name before it."""
+    widest = frame["kernelname"].str.len_chars().max()
+    rows: list[dict[str, str | None]] = []
+    before = ""
+    for row in frame.iter_rows(named=True):
+        if rows and row["kernelname"] and not row["count"]:
+            glue = "" if len(before) == widest else " "  # a full cell was broken inside a word
+            rows[-1]["kernelname"] = f"{rows[-1]['kernelname']}{glue}{row['kernelname']}"
+        else:
+            rows.append(row)
+        before = row["kernelname"] or ""
+    return pl.DataFrame(rows, schema=frame.schema)
+
+
 def _entries(frame: pl.DataFrame, keep_all: bool = False) -> list[Entry]:
     found = columns.total_column(frame.columns)
     names = numbers.tidy(frame["name"].cast(pl.String)).to_list()

@@ -10,7 +10,16 @@ from dataclasses import replace
 import polars as pl
 
 from labkit.errors import LabkitError
-from labkit.profile.readers import columns, delimited, dispatch_tables, listing, other_tables, pasted, statistics
+from labkit.profile.readers import (
+    columns,
+    delimited,
+    dispatch_tables,
+    json_inside,
+    listing,
+    other_tables,
+    pasted,
+    statistics,
+)
 from labkit.profile.readers.recognise import Source
 from labkit.profile.table import Profile, combine
 
@@ -46,6 +55,11 @@ def read(source: Source) -> Profile:
         return Profile(
             kind, other_tables.empty(), tool=kind.rpartition("-list")[0] or kind, version=version, extras=extras
         )
+    inside = json_inside.find(text)
+    if inside is not None:
+        from labkit.profile.readers import json_profiles
+
+        return json_profiles.read(text[slice(*inside)].encode(), source.name)
     raise _NOT_A_PROFILE
 
 
@@ -107,6 +121,8 @@ def _tables(text: Iterable[str]) -> list[Profile]:
         if current is not None:
             frame = pl.concat(frames)
             printed = dict(zip(current.header, current.printed, strict=False))
+            if current.table == "kernel-top":
+                frame = statistics.joined(frame)
             frame, dropped = _complete(current.table, frame)
             profile = build(current.table, frame, printed, all_quoted=height > 0 and quoted >= height)
             if dropped:
@@ -133,6 +149,7 @@ _NEEDED = {
     "api-trace": ("function", "endtimestamp"), "memory-copy-trace": ("direction", "endtimestamp"),
     "memory-allocation-trace": ("allocationsize",), "scratch-memory-trace": ("operation", "endtimestamp"),
     "pc-sampling": ("sampletimestamp",), "agent-info": ("agenttype",), "statistics": ("name", "calls"), "summary": ("name", "calls"),
+    "kernel-top": ("kernelname", "count"), "counter-list": ("name",),
 }  # fmt: skip
 _WHOLE = r"^[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|0[xX][0-9a-fA-F]+|nan|NaN|N/A)$"
 
@@ -144,7 +161,7 @@ def _complete(table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     for name in needed:
         text = pl.col(name).str.strip_chars(" \t'\"")
         keep = keep & text.is_not_null() & (text != "")
-        if name in ("endtimestamp", "endns", "calls", "sampletimestamp", "allocationsize"):
+        if name in ("endtimestamp", "endns", "calls", "count", "sampletimestamp", "allocationsize"):
             keep = keep & text.str.contains(_WHOLE)
     for name in ("starttimestamp", "beginns"):
         if name in frame.columns and needed:
@@ -160,6 +177,8 @@ def build(table: str, frame: pl.DataFrame, printed: dict[str, str], all_quoted: 
     if table == "statistics":
         return statistics.read(frame, all_quoted=all_quoted)
     return {
+        "kernel-top": statistics.kernel_top,
+        "counter-list": other_tables.counter_list,
         "summary": statistics.summary,
         "api-trace": other_tables.api_trace,
         "memory-copy-trace": other_tables.memory_copy_trace,

@@ -23,10 +23,13 @@ ROWS = {
     "thread": "tid",
     "correlation": "Index",
 }
+_HIPPROF = {"dev-id": "devId", "Index": "index", "pid": "procId"}
 
 
-def kind_of(process: str, name: str, on_gpu: bool) -> str:
-    """Kind of a row, from the name of its process in the trace; without one from where it ran."""
+def kind_of(process: str, name: str, on_gpu: bool, category: str = "") -> str:
+    """Kind of a row, from its category (hipprof's), or the name of its process in the trace; without one from where it ran."""
+    if category.upper() in ("HIPOPS", "HIPCOPY"):
+        return "dispatch" if category.upper() == "HIPOPS" else "copy"
     word = process.upper()
     if word.startswith("GPU"):
         return "dispatch"
@@ -89,8 +92,9 @@ def read(content: Content, name: str = "") -> Profile:
         columns["start_ns"].append(whole(args.get("BeginNs")))
         columns["end_ns"].append(whole(args.get("EndNs")))
         for column, key in ROWS.items():
-            columns[column].append(whole(args.get(key)))
-        kinds.append(kind_of(processes.get(whole(e.get("pid")), ""), label, args.get("dev-id") is not None))
+            columns[column].append(whole(args.get(key, args.get(_HIPPROF.get(key, "")))))
+        process = processes.get(whole(e.get("pid")), "")
+        kinds.append(kind_of(process, label, args.get("dev-id") is not None, str(e.get("cat", ""))))
         if kinds[-1] in ("api", "marker"):
             columns["device"][-1] = None
     about = root.get("otherData") if isinstance(root, dict) else None
