@@ -483,10 +483,11 @@ def _code_content(source: str) -> Iterator[tuple[str, str]]:
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             if isinstance(node, ast.ImportFrom):
                 modules += [f"{node.module}.{alias.name}" for alias in node.names]
-            if any(module.split(".")[0] == "torchvision" for module in modules):
+            models = isinstance(node, ast.ImportFrom) and node.module == "torchvision.models"
+            if any(module.split(".")[0] == "torchvision" for module in modules) and not models:
                 yield (
-                    "imports torchvision, which costs seconds and which no lesson needs",
-                    "use plain torch, or labkit.data",
+                    "imports torchvision, which costs seconds and which no lesson needs for data",
+                    "use plain torch, or labkit.data; 'from torchvision.models import ...' is allowed",
                 )
             if any(module in _NETWORK or module.split(".")[0] in _NETWORK for module in modules):
                 yield (

@@ -237,6 +237,10 @@ def test_what_code_may_not_do(source: str, part: str) -> None:
     assert len(found) == 1 and part in found[0] and "cell 6" in found[0]
 
 
+def test_torchvision_s_models_may_be_imported() -> None:
+    assert complaints(good(code("from torchvision.models import resnet50"))) == []
+
+
 @pytest.mark.parametrize(
     "source",
     [
