@@ -73,15 +73,24 @@ def _counted(found: Any, device_used: bool) -> pl.DataFrame:
     if device_used:
         on_cpu = np.fromiter((str(kind) == "DeviceType.CPU" for kind in map(event.device_type, found)), bool, count)
         device, thread = _linked(event, found, on_cpu, whole, length, thread)
-    if any(name.startswith("ProfilerStep#") for name in set(names)):
-        names = ["ProfilerStep*" if name.startswith("ProfilerStep#") else name for name in names]
-    inner_cpu, inner_device, total_device, dropped = _nested(names, start, length, thread, device, on_cpu & whole)
+    codes, labels = _numbered(names)
+    inner_cpu, inner_device, total_device, dropped = _nested(codes, start, length, thread, device, on_cpu & whole)
     total = np.where(on_cpu, length, 0)
     own = np.where(on_cpu & whole, length - inner_cpu, 0)
     own_device = np.where(on_cpu, total_device - inner_device, np.where(whole, length, 0))
     all_device = np.where(on_cpu, total_device, np.where(whole, length, 0))
-    keep = np.flatnonzero(~dropped)
-    return _table(names, keep, total, own, all_device, own_device)
+    keep = ~dropped
+    return _table(codes[keep], labels, total[keep], own[keep], all_device[keep], own_device[keep])
+
+
+def _numbered(names: list[str]) -> tuple[Any, list[str]]:
+    """Names as numbers, and what each number stands for. Steps, which are numbered, count as one name."""
+    table: dict[str, int] = dict.fromkeys(names, 0)
+    labels: dict[str, int] = {}
+    for name in table:
+        label = "ProfilerStep*" if name.startswith("ProfilerStep#") else name
+        table[name] = labels.setdefault(label, len(labels))
+    return np.fromiter(map(table.__getitem__, names), np.int64, len(names)), list(labels)
 
 
 def _linked(event: Any, found: Any, on_cpu: Any, whole: Any, length: Any, thread: Any) -> tuple[Any, Any]:
@@ -104,73 +113,90 @@ def _linked(event: Any, found: Any, on_cpu: Any, whole: Any, length: Any, thread
     return device, thread
 
 
-def _nested(
-    names: list[str], start: Any, length: Any, thread: Any, device: Any, counted: Any
-) -> tuple[Any, Any, Any, Any]:
+def _nested(codes: Any, start: Any, length: Any, thread: Any, device: Any, counted: Any) -> tuple[Any, Any, Any, Any]:
     """For each event: its children's CPU and device time, its own device time with theirs, and whether its parent stands for it.
 
-    An event lies in another when it starts before that ends and does not end after it, on one thread.
+    codes: the names as numbers. An event lies in another when it starts before that ends and does not end after it, on one thread.
     """
     rows = np.flatnonzero(counted)
     stop = start + length
-    order = rows[np.lexsort((-stop[rows], start[rows], thread[rows]))].tolist()
-    starts, stops, threads = start.tolist(), stop.tolist(), thread.tolist()
-    parent = [-1] * len(names)
-    children = [0] * len(names)
+    order = rows[np.lexsort((-stop[rows], start[rows], thread[rows]))]
+    found = _levels(start[order], stop[order], thread[order])
+    up = np.full(len(codes), -1, dtype=np.int64)
+    if found is None:
+        _walk(order.tolist(), start.tolist(), stop.tolist(), thread.tolist(), up)
+    else:
+        held = found >= 0
+        up[order[held]] = order[found[held]]
+    children = np.bincount(up[up >= 0], minlength=len(codes))
+    dropped = (up >= 0) & (children[up] == 1) & (codes[up] == codes)
+    if dropped.any():  # a chain of the same name is its first event, with the last one's children and kernels
+        stands = np.arange(len(codes))
+        for i in order[dropped[order]].tolist():
+            stands[i] = stands[up[i]]
+            device[stands[i]] = device[i]
+        up = np.where(up >= 0, stands[up], -1)
+    kept = np.flatnonzero((up >= 0) & ~dropped)
+    inner = np.zeros(len(codes), dtype=np.int64)
+    np.add.at(inner, up[kept], length[kept])
+    total_device = device.copy()
+    inner_device = np.zeros(len(codes), dtype=np.int64)
+    if device.any():
+        above, total, within = up.tolist(), total_device.tolist(), inner_device.tolist()
+        for i in order[~dropped[order]][::-1].tolist():
+            if above[i] >= 0:
+                total[above[i]] += total[i]
+                within[above[i]] += total[i]
+        total_device, inner_device = np.array(total, dtype=np.int64), np.array(within, dtype=np.int64)
+    return inner, inner_device, total_device, dropped
+
+
+def _levels(start: Any, stop: Any, thread: Any) -> Any:
+    """The place of the event around each, -1 for the outermost; None where events overlap without one lying in the other.
+
+    Sorted by thread, start and falling end. The events open at a start lie one in the other, so an event lies in the last one
+    before it that is one level higher.
+    """
+    if not len(start) or (stop <= start).any():
+        return None if len(start) else np.empty(0, dtype=np.int64)
+    depth = np.empty(len(start), dtype=np.int64)
+    cuts = np.flatnonzero(thread[1:] != thread[:-1]) + 1
+    for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(start)], strict=True):
+        ended = np.searchsorted(np.sort(stop[first:last]), start[first:last], side="right")
+        depth[first:last] = np.arange(last - first) - ended
+    found = np.full(len(start), -1, dtype=np.int64)
+    outer = np.flatnonzero(depth == 0)
+    for level in range(1, int(depth.max()) + 1):
+        rows = np.flatnonzero(depth == level)
+        found[rows] = outer[np.searchsorted(outer, rows) - 1]
+        outer = rows
+    held = found >= 0
+    return found if (stop[held] <= stop[found[held]]).all() else None
+
+
+def _walk(order: list[int], starts: list[int], stops: list[int], threads: list[int], up: Any) -> None:
+    """The same event by event, for events of any kind; fills ``up``."""
     stack: list[int] = []
     current = None
     for i in order:
         if threads[i] != current:
             stack, current = [], threads[i]
-        begin, end = starts[i], stops[i]
         while stack:
             top = stack[-1]
-            if begin >= stops[top] or end > stops[top]:
+            if starts[i] >= stops[top] or stops[i] > stops[top]:
                 stack.pop()
             else:
-                parent[i] = top
-                children[top] += 1
+                up[i] = top
                 break
         stack.append(i)
-    dropped = np.zeros(len(names), dtype=bool)
-    for i in order:
-        p = parent[i]
-        if p >= 0 and children[p] == 1 and names[p] == names[i]:
-            dropped[i] = True
-    stands = list(range(len(names)))
-    for i in np.flatnonzero(dropped).tolist() if dropped.any() else ():
-        stands[i] = parent[i]
-    if dropped.any():  # a chain of the same name is its first event, with the last one's children and kernels
-        for i in order:
-            p = parent[i]
-            if dropped[i]:
-                stands[i] = stands[p]
-                device[stands[i]] = device[i]
-            elif p >= 0:
-                parent[i] = stands[p]
-    up = np.array(parent, dtype=np.int64)
-    kept = np.flatnonzero((up >= 0) & ~dropped)
-    inner = np.zeros(len(names), dtype=np.int64)
-    np.add.at(inner, up[kept], length[kept])
-    total_device = device.copy()
-    inner_device = np.zeros(len(names), dtype=np.int64)
-    if device.any():
-        for i in reversed(order):
-            if parent[i] >= 0 and not dropped[i]:
-                total_device[parent[i]] += total_device[i]
-                inner_device[parent[i]] += total_device[i]
-    return inner, inner_device, total_device, dropped
 
 
-def _table(names: list[str], keep: Any, total: Any, own: Any, device: Any, own_device: Any) -> pl.DataFrame:
+def _table(codes: Any, labels: list[str], total: Any, own: Any, device: Any, own_device: Any) -> pl.DataFrame:
     columns = {"cpu_total_ns": total, "cpu_self_ns": own, "device_total_ns": device, "device_self_ns": own_device}
-    if not len(names):
+    if not len(codes):
         return pl.DataFrame(schema={"name": pl.String, "calls": pl.Int64, **dict.fromkeys(columns, pl.Int64)})
-    table: dict[str, int] = {}
-    codes = np.array([table.setdefault(name, len(table)) for name in names])[keep]
-    answer = {"name": pl.Series(list(table), dtype=pl.String), "calls": np.bincount(codes, minlength=len(table))}
+    answer: dict[str, Any] = {"name": pl.Series(labels, dtype=pl.String), "calls": np.bincount(codes, minlength=len(labels))}
     for column, values in columns.items():
-        summed = np.zeros(len(table), dtype=np.int64)
-        np.add.at(summed, codes, values[keep])
-        answer[column] = summed
+        answer[column] = np.zeros(len(labels), dtype=np.int64)
+        np.add.at(answer[column], codes, values)
     return pl.DataFrame(answer).filter(pl.col("calls") > 0).sort("cpu_total_ns", "name", descending=[True, False])

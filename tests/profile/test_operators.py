@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from labkit.errors import LabkitError
+from labkit.profile import operators as module
 from labkit.profile.operators import operators
 
 
@@ -109,6 +111,43 @@ def test_ranges_that_only_overlap_are_not_nested() -> None:
         for r in operators(finished(Event("a", 0, 50), Event("b", 40, 90), Event("c", 60, 70, thread=2))).to_dicts()
     }
     assert [table[name]["cpu_self_ns"] for name in "abc"] == [50, 50, 10]
+
+
+def some_nested(draw: random.Random, begin: int, end: int, depth: int, thread: int) -> list[Event]:
+    """Ranges within ranges, some of one name, some with a kernel."""
+    found = []
+    while end - begin > 4 and depth:
+        first = draw.randrange(begin, end - 3)
+        last = draw.randrange(first + 1, end)
+        number = draw.randrange(1, 1 << 40)
+        found.append(Event(draw.choice("abc"), first, last, number, thread=thread))
+        if draw.random() < 0.3:
+            found.append(Event("k", last, last + 9, number, link=number, gpu=True))
+        found += some_nested(draw, first, last, depth - 1, thread)
+        begin = last if draw.random() < 0.5 else draw.randrange(last, end)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_levels_and_the_walk_give_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(seed)
+    events = [e for thread in (1, 2) for e in some_nested(draw, 0, 10_000, 5, thread)]
+    if seed % 3 == 2:  # ranges that cross, and empty ones
+        events += [Event("x", at := draw.randrange(9000), at + draw.randrange(0, 900), thread=1) for _ in range(20)]
+    draw.shuffle(events)
+    answers = []
+    levels = module._levels
+
+    def watched(*columns: Any) -> Any:
+        answers.append(levels(*columns) is not None)
+        return levels(*columns)
+
+    monkeypatch.setattr(module, "_levels", watched)
+    fast = operators(finished(*events))
+    assert answers == [seed % 3 != 2]
+    monkeypatch.setattr(module, "_levels", lambda *columns: None)
+    assert fast.equals(operators(finished(*events)))
+    assert fast["cpu_total_ns"].sum() > 0 and fast["device_total_ns"].sum() > 0
 
 
 def test_nothing_recorded_yet() -> None:

@@ -23,7 +23,7 @@ from labkit.profile.table import Device, Profile
 EXACT = 1 << 43  # µs up to which a double tells nanoseconds
 LARGE = 4 << 20  # bytes from which on a trace is parsed by columns
 PIECE = 2 << 20
-TOGETHER = 8  # pieces whose args are read at once
+TOGETHER = 4  # pieces whose args are read at once
 _BLANK = re.compile(rb"\s*")
 _TS = re.compile(rb'"ts"\s*:\s*"?(\d{1,18})')
 _SIGNS = {"schemaVersion", "deviceProperties", "baseTimeNanoseconds", "roctracer_version", "record_shapes", "trace_id"}
@@ -112,7 +112,7 @@ def read_list(content: Content, start: int, name: str = "") -> Profile | None:
 def _profile(columns: Columns, around: dict[str, Any], name: str) -> Profile:
     frame = columns.frame()
     rocm = any(key.startswith(("roctracer", "hip_", "rocprof")) for key in around)
-    frame = _in_items(frame)
+    frame = _in_items(frame, any(name in columns.names for name in IN_ITEMS))
     versions = {k: around[k] for k in sorted(around) if k.endswith("_version") or k == "schemaVersion"}
     version = next((f"{k.removesuffix('_version')} {v}" for k, v in versions.items() if k != "schemaVersion"), None)
     extras: dict[str, Any] = {}
@@ -154,10 +154,13 @@ def _typed(properties: dict[str, Any], key: str, kind: type) -> Any:
     return value if isinstance(value, kind) and value else None
 
 
-def _in_items(frame: pl.DataFrame) -> pl.DataFrame:
+def _in_items(frame: pl.DataFrame, asked: bool) -> pl.DataFrame:
     """The grid in work items: a trace counts groups, except for kernels launched by HIP's functions that take items."""
     if "grid_x" not in frame.columns:
         return frame
+    if not asked:  # none of these functions was called
+        pairs = zip(SIZES[:3], SIZES[3:], strict=True)
+        return frame.with_columns((pl.col(g) * pl.col(w).cast(pl.Int64)).alias(g) for g, w in pairs)
     calls = frame.filter((frame["kind"] == "api") & frame["name"].is_in(list(IN_ITEMS)))["correlation"].drop_nulls()
     items = pl.col("correlation").is_in(calls.unique().implode()).fill_null(False)
     return frame.with_columns(
