@@ -239,7 +239,9 @@ def _operator(
     backward = thread != machine.process + MAIN
     machine.host((schedule.BACKWARD_OPERATOR_NS if backward else schedule.OPERATOR_NS) * machine.slowness)
     kernel = kernel_of(work, plan.gpu, plan.network.precision)
-    end = machine.launch(kernel, plan.ns(work), thread=thread, stream=stream, after=after)
+    end = machine.launch(
+        kernel, plan.ns(work), thread=thread, stream=stream, after=after, flops=work.flops, nbytes=work.bytes
+    )
     machine.host(500)
     machine.marker(work.operator, begun, thread=thread, operator=True, flops=work.flops)
     return end

@@ -89,8 +89,21 @@ class Machine:
             kind, name, start, self.now, thread=thread, correlation=None if operator else self.correlation, flops=flops
         )
 
-    def launch(self, kernel: Kernel, ns: float, *, thread: int, stream: int = 0, after: float = 0.0) -> float:
-        """Launches a kernel that takes ``ns``; ``after``: when what it waits for is done. Gives its end."""
+    def launch(
+        self,
+        kernel: Kernel,
+        ns: float,
+        *,
+        thread: int,
+        stream: int = 0,
+        after: float = 0.0,
+        flops: float | None = None,
+        nbytes: int | None = None,
+    ) -> float:
+        """Launches a kernel that takes ``ns``; ``after``: when what it waits for is done. Gives its end.
+
+        flops, nbytes: what it computes and moves.
+        """
         self.dispatched += 1
         if len(self.ends) >= QUEUE_SLOTS:
             self.now = max(self.now, self.ends[-QUEUE_SLOTS])
@@ -106,7 +119,7 @@ class Machine:
             correlation=correlation, grid_x=kernel.grid[0], grid_y=kernel.grid[1], grid_z=kernel.grid[2],
             workgroup_x=kernel.workgroup[0], workgroup_y=kernel.workgroup[1], workgroup_z=kernel.workgroup[2],
             lds_bytes=kernel.lds_bytes, scratch_bytes=0, vgpr=kernel.vgpr, accum_vgpr=kernel.accum_vgpr,
-            sgpr=kernel.sgpr, dispatch=self.dispatched,
+            sgpr=kernel.sgpr, dispatch=self.dispatched, flops=flops, bytes=nbytes,
         )  # fmt: skip
         return end
 

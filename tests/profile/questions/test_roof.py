@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from labkit.catalog.peaks import peak
 from labkit.profile import questions as ask
-from labkit.profile import simulate
+from labkit.profile import read, simulate
 from labkit.profile.questions.work import precision, work
 from labkit.profile.table import Device, Profile, empty, events
 
@@ -96,6 +98,29 @@ def test_a_simulated_gemm_is_as_fast_as_the_roofline_that_it_was_placed_on() -> 
     run = simulate.training("transformer", "Instinct MI300X", steps=2)
     points = ask.roofline(run).points.filter((pl.col("category") == "gemm") & pl.col("share").is_not_null())
     assert points.height and points["share"].max() <= 1.05 and points["tflops"].max() > 50
+
+
+@pytest.mark.parametrize("gpu", ["Instinct MI210", "Instinct MI300X", "Instinct MI355X"])
+def test_counters_written_by_the_simulator_are_read_back_as_its_operations_and_bytes(gpu: str, tmp_path: Path) -> None:
+    run = simulate.training("transformer", gpu, steps=2)
+    simulate.write(run, tmp_path, "rocprof-compute-csv")
+    found, meant = work(read(tmp_path)), work(run)
+    assert set(found["source"]) == {"counters"} and found.height == meant.height
+    both = found.join(meant, on="name", suffix="_meant")
+    assert both.height == meant.height
+    assert ((both["flops"] - both["flops_meant"]).abs() <= 512 * both["count"]).all()
+    assert ((both["bytes"] - both["bytes_meant"]).abs() <= 64 * both["count"]).all()
+    roof = ask.roofline(read(tmp_path))
+    assert roof.gpu is not None and roof.gpu.product == gpu and not roof.note
+    points = roof.points.filter(pl.col("flops") > 0)
+    assert set(points["bound"]) == {"memory", "compute"} and points["share"].max() <= 1.05
+    gemm = points.filter(pl.col("category") == "gemm").sort("flops")
+    assert gemm["precision"][-1] == "bf16" and gemm["bound"][-1] == "compute"
+
+
+def test_a_radeon_has_no_such_counters(tmp_path: Path) -> None:
+    simulate.write(simulate.training("cnn", "Radeon RX 7900 XTX", steps=2), tmp_path, "rocprof-compute-csv")
+    assert set(read(tmp_path).counters["counter"]) == {"SQ_WAVES", "GRBM_GUI_ACTIVE"}  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
