@@ -20,7 +20,7 @@ def find(frame: pl.DataFrame, role: str) -> str | None:
 def whole(column: pl.Series) -> tuple[pl.Series, int]:
     """A column as Int64, and how many of its values had lost digits (exponents) and are therefore null.
 
-    Fractions are rounded, hexadecimal numbers read, everything else that is no number is null.
+    Fractions are rounded, hexadecimal numbers and groups of three digits read, everything else that is no number is null.
     """
     if column.dtype.is_integer():
         return column.cast(pl.Int64, strict=False), 0
@@ -36,6 +36,8 @@ def whole(column: pl.Series) -> tuple[pl.Series, int]:
     fraction = groups.struct.field("1").cast(pl.Int64, strict=False) + (
         groups.struct.field("2").cast(pl.Int64, strict=False).fill_null(0) >= 5
     ).cast(pl.Int64)
+    grouped = text.str.extract(r"^(-?\d{1,3}(?:,\d{3})+)$").str.replace_all(",", "", literal=True)  # 2,357,053
+    fraction = fraction.fill_null(grouped.cast(pl.Int64, strict=False))
     hexadecimal = text.str.extract(r"^0[xX]([0-9a-fA-F]{1,15})$").str.to_integer(base=16, strict=False)
     return plain.fill_null(fraction).fill_null(hexadecimal.cast(pl.Int64)), lost
 

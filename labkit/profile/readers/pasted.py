@@ -34,6 +34,7 @@ _PREFIX = re.compile(r"\s*\d+(?:\t|[:|] ?)\s*|[^\w\"'|]+")
 _ELIDED = re.compile(r"\[?(?:\.{2,}|…)\]?")
 _HEADERISH = re.compile(r"[\w\[\]\- \"./()%|,;\t]*")
 _NUMBER = re.compile(r"\s*\"?[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)\"?\s*", re.I)
+_PAGE = re.compile(r"^\s*(?:<(?:pre|code)>\s*)+|(?:</(?:pre|code)>\s*)+$")
 _FRESH = re.compile(r'\s*"[^",\s]')  # the first field of a record; behind an open quote it would close that
 _TAIL = re.compile(r"[\w.+\-\"')\]>*&]+(?:,[\w.+\-\"]*)*")
 
@@ -61,6 +62,8 @@ def clean(line: str) -> str:
         line = _CONTROL.sub("", line)
     if not line.isascii():
         line = line.translate(_SIGNS)
+    if "pre>" in line or "code>" in line:
+        line = _PAGE.sub("", line)
     return line.rstrip("\r\n\\`")
 
 

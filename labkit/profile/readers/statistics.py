@@ -21,6 +21,7 @@ _COPY = re.compile(
     r"MEMORY_COPY_\w+|Copy\w+To\w+|async-copy|(?:HOST|DEVICE|NONE|UNSPECIFIED)_TO_(?:HOST|DEVICE|NONE|UNSPECIFIED)"
     r"|(?:[HD]2|[HD]to)[HD]|Memcpy\w* .*"
 )
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d*)?")
 _OPERATION = re.compile(r"(?:MEMORY_ALLOCATION|SCRATCH_MEMORY)_\w+")
 
 _V3 = {
@@ -118,6 +119,8 @@ def _entries(frame: pl.DataFrame, keep_all: bool = False) -> list[Entry]:
 def _duration(value: object, unit: int) -> float | None:
     """A printed duration in ns; None where an exponent has swallowed digits of it."""
     text = str(value).strip("\"' ")
+    if _GROUPED.fullmatch(text):
+        text = text.replace(",", "")
     exponent = re.fullmatch(r"(\d+)(?:\.(\d*))?[eE]\+?(\d+)", text)
     if exponent and len(exponent.group(2) or "") < int(exponent.group(3)):
         return None

@@ -151,7 +151,7 @@ _NEEDED = {
     "pc-sampling": ("sampletimestamp",), "agent-info": ("agenttype",), "statistics": ("name", "calls"), "summary": ("name", "calls"),
     "kernel-top": ("kernelname", "count"), "counter-list": ("name",),
 }  # fmt: skip
-_WHOLE = r"^[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|0[xX][0-9a-fA-F]+|nan|NaN|N/A)$"
+_WHOLE = r"^[-+]?(?:\d{1,3}(?:,\d{3})+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|0[xX][0-9a-fA-F]+|nan|NaN|N/A)$"
 
 
 def _complete(table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:

@@ -162,6 +162,22 @@ def test_names_cut_at_one_width_end_there() -> None:
     assert entries(told(text)["kernels"]) == [("whole(int)", 5, 500)]
 
 
+def test_groups_of_three_digits_and_a_page_around() -> None:
+    text = """<pre>| NAME | DOMAIN | CALLS | DURATION (nsec) | PERCENT (INC) |
+|------|--------|-------|-----------------|---------------|
+| k(int) | KERNEL_DISPATCH | 1,200 | 2,357,053 | 90.0 |
+| hipFree | HIP_API | 3 | 17 | 0.5 |
+</pre>
+"""
+    found = told(text)
+    assert (found["kind"], found["dispatches"]) == ("rocprofv3-summary", 1200)
+    assert entries(found["kernels"]) == [("k(int)", 1200, 2_357_053)]
+    page = told(
+        '<pre><code>"Name","Calls","TotalDurationNs","AverageNs","Percentage"\n"k(int)",2,200,100,100.0\n</code></pre>'
+    )
+    assert entries(page["kernels"]) == [("k(int)", 2, 200)]
+
+
 def test_one_lost_stamp_loses_all_times() -> None:
     text = (
         "Dispatch_ID,GPU_ID,Kernel_Name,Start_Timestamp,End_Timestamp,X\n"
