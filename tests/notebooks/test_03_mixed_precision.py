@@ -65,12 +65,13 @@ def test_the_verdict_repeats_the_table_and_calls_nothing_accurate_that_is_not(te
         plain = re.escape(name)
         said = re.search(
             rf"\*\*{plain}\*\* (is [\d.]+ to [\d.]+ times as fast as|takes [\d.e+]+ to [\d.e+]+ times as long as|took [\d.e+]+ to "
-            r"[\d.e+]+ times) float32.+, and is (as accurate, as far as 3 seeds can tell|less accurate) "
+            r"[\d.e+]+ times) float32.+, and (is as accurate, as far as 3 seeds can tell|is less accurate: .+?|may be less accurate: .+?) "
             r"\(([+-][\d.]+) points on average, float32's own seeds lie ([\d.]+) apart\)",
             text,
         )
         assert said, name
-        assert (said[2] == "less accurate") == (-float(said[3]) > float(said[4]) + 0.05)
+        lost = -float(said[3]) - float(said[4])  # beyond float32's own spread
+        assert abs(lost) <= 0.1 or said[2].startswith("is as accurate") == (lost <= 0)
         decision = re.search(
             rf"^{plain} .+(faster|slower|inconclusive|no difference)", text.partition("Measured on")[2], re.M
         )
@@ -198,7 +199,9 @@ def test_one_seed_gets_no_verdict_on_accuracy_and_a_spread_decides() -> None:
     words = _rules()["accuracy_words"]
     assert "stays open" in words([90.0], [90.0])
     assert words([89.5, 90.5], [90.0, 91.0]).startswith("is as accurate, as far as 2 seeds can tell (-0.5 points")
-    assert words([80.0, 81.0], [90.0, 91.0]).startswith("is less accurate (-10.0 points")
+    less = words([80.0, 81.0], [90.0, 91.0])
+    assert less.startswith("is less accurate") and "(-10.0 points" in less
+    assert words([80.0, 90.5], [90.0, 91.0]).startswith("may be less accurate: 2 seeds cannot tell")
     assert words([95.0, 96.0], [90.0, 91.0]).startswith("is as accurate")
 
 
