@@ -173,9 +173,8 @@ def child(way: str, path: str) -> None:
     if way.startswith("labkit"):
         import polars  # noqa: F401
 
-        import labkit.profile.readers.files
         from labkit.profile import diagnosis, questions  # noqa: F401
-        from labkit.profile.readers import json_profiles, rocpd, sqlite  # noqa: F401
+        from labkit.profile.readers import files, json_profiles, rocpd, sqlite  # noqa: F401
     elif way == "skipping":
         import msgspec  # noqa: F401
     begin = time.process_time()

@@ -194,6 +194,15 @@ def test_args_that_are_no_json_are_refused(odd: bytes) -> None:
         taken([*texts, odd])
 
 
+@pytest.mark.parametrize("value", [b"4", b"null"])
+def test_a_number_that_is_said_twice_counts_as_json_counts_it(value: bytes) -> None:
+    texts = [b'"External id": %d, "device": 3, "correlation": %d, "kind": "k"' % (i, i) for i in range(40)]
+    texts[20] += b', "device": ' + value
+    _, coded = taken(texts)
+    assert by_form(coded) == 39
+    assert coded.numbers("device")[[19, 20]].tolist() == [3, 4 if value == b"4" else chrome_args.UNKNOWN]
+
+
 def test_args_without_numbers_have_no_form() -> None:
     fields = {b"correlation": "correlation"}
     assert form_of(b"", fields) is None
