@@ -64,9 +64,21 @@ def is_packets(head: bytes) -> bool:
 
 
 def _in_text(text: str) -> int | None:
-    places = [p for p in (_table(text), listing.find(text)) if p is not None]
+    places = [p for p in (_table(text), _listing(text)) if p is not None]
     trace = json_inside.find(text)
     return min([*places, trace[0]] if trace else places, default=None)
+
+
+def _listing(text: str) -> int | None:
+    """Where a list or a log begins, whatever stands between its lines' letters and at their ends."""
+    found = listing.find(text)
+    if found is None and ("\x1b" in text or "\r" in text):
+        lines = text.split("\n")
+        plain = "\n".join(map(pasted.clean, lines))
+        found = listing.find(plain)
+        if found is not None:
+            found = sum(len(line) + 1 for line in lines[: plain.count("\n", 0, found)])
+    return found
 
 
 def _table(text: str) -> int | None:

@@ -34,7 +34,7 @@ _PREFIX = re.compile(r"\s*\d+(?:\t|[:|] ?)\s*|[^\w\"'|]+")
 _ELIDED = re.compile(r"\[?(?:\.{2,}|…)\]?")
 _HEADERISH = re.compile(r"[\w\[\]\- \"./()%|,;\t]*")
 _NUMBER = re.compile(r"\s*\"?[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)\"?\s*", re.I)
-_PAGE = re.compile(r"^\s*(?:<(?:pre|code)>\s*)+|(?:</(?:pre|code)>\s*)+$")
+_PAGE = re.compile(r"(?<!\w)</?(?:pre|code)>\s*")
 _FRESH = re.compile(r'\s*"[^",\s]')  # the first field of a record; behind an open quote it would close that
 _TAIL = re.compile(r"[\w.+\-\"')\]>*&]+(?:,[\w.+\-\"]*)*")
 

@@ -75,6 +75,14 @@ def test_lists_of_counters_without_a_target(name: str) -> None:
     assert found["dispatches"] is None
 
 
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_with_colours_and_other_ends_of_lines(name: str) -> None:
+    plain = told(LISTS[name])
+    coloured = "".join(f"\x1b[1m{line}\x1b[0m\r\n" for line in LISTS[name].splitlines())
+    assert told(coloured) == plain
+    assert look.begins(f"first\r\nsecond\r\n{coloured}".encode()) in (15, 16)
+
+
 def test_lists_of_agents() -> None:
     one = "GPU:{}\n\nsimd_count                    :\t432\nlogical_node_type_id          :\t{}\nname                          :\t{}\n\n"
     found = told(one.format(0, 0, "gfx942") + one.format(1, 1, "gfx90a") + one.format(2, 2, "gfx942"))
