@@ -26,10 +26,16 @@ BETWEEN_NS = 3_000
 """Two kernels in a row on one queue are a microsecond or two apart. Without API calls, that is all that can be told."""
 
 SMALL_COPY_NS = 20_000
-"""A copy that takes no longer than this moves a few bytes: its time belongs to the wait that asked for them."""
+"""Copies that take no longer than this within a gap move a few bytes: their time belongs to the wait that asked for them."""
 
 LABELLED_NS = 2_000
 """Shorter gaps are not labelled with what the host did: it explains nothing about a pause that the GPU itself needs."""
 
 LABELLED = 200_000
 """Nor are more gaps than this, the longest first."""
+
+FEW = 20
+"""Fewer kernels than this, without marked steps, are no training: hardly a step of the smallest model."""
+
+ONE_PAUSE = 0.5
+"""A single gap that is at least this part of all idle time is told by itself: it says more than the average."""

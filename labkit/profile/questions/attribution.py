@@ -49,7 +49,6 @@ def losses(p: Profile) -> pl.DataFrame:
     low, high = limits.low_ns, limits.high_ns
     work, table = launched(p), idle.gaps(p)
     copies = timed(p, ("copy",), ("device", "start_ns", "end_ns"))
-    copies = copies.filter(pl.col("end_ns") - pl.col("start_ns") > SMALL_COPY_NS)
     load, waits = loading(p), waiting.waits(p)
     overhead = int(np.clip(launching.launches(p).overhead_ns or 0, *OVERHEAD_NS))
     devices = devices_of(work)
@@ -66,11 +65,11 @@ def losses(p: Profile) -> pl.DataFrame:
         my_waits = _of_threads(waits, threads)
         moved = copies if len(devices) == 1 else copies.filter((pl.col("device") == device).fill_null(False))
         moving = intervals.union(*intervals.columns(moved))
+        large = intervals.union(*intervals.columns(moved.filter(pl.col("end_ns") - pl.col("start_ns") > SMALL_COPY_NS)))
         made = intervals.union(*intervals.columns(my_load))
         gap = on_device(table, device)
         start, end = gap["start_ns"].to_numpy(), gap["end_ns"].to_numpy()
-        copied = intervals.covered(moving, start, end)
-        loaded = intervals.covered(intervals.subtract(made, moving), start, end)
+        copied, loaded = _copied_and_loaded(moving, large, made, start, end)
         parts["copies"], parts["loader"] = int(copied.sum()), int(loaded.sum())
         left = end - start - copied - loaded
         for name, chosen in _classes(mine, gap, my_waits, overhead).items():
@@ -78,6 +77,19 @@ def losses(p: Profile) -> pl.DataFrame:
         _settle(parts, intervals.length(whole), high - low, made, my_waits, low, high)
         rows.append((device, high - low, intervals.length(whole), *parts.values()))
     return pl.DataFrame(rows, schema=list(SCHEMA), orient="row").select(pl.col(n).cast(t) for n, t in SCHEMA.items())
+
+
+def _copied_and_loaded(
+    moving: intervals.Union, large: intervals.Union, made: intervals.Union, start: Any, end: Any
+) -> tuple[Any, Any]:
+    """How much of each gap copies cover, and of the rest data loading. Copies that are few and small are left out: a
+    handful of bytes that somebody waits for. Many small ones in a row are not."""
+    copied, loaded = (
+        intervals.covered(moving, start, end),
+        intervals.covered(intervals.subtract(made, moving), start, end),
+    )
+    few = (copied <= SMALL_COPY_NS) & (intervals.covered(large, start, end) == 0)
+    return np.where(few, 0, copied), np.where(few, intervals.covered(made, start, end), loaded)
 
 
 def _of_threads(host: pl.DataFrame, threads: pl.Series) -> pl.DataFrame:

@@ -126,6 +126,25 @@ def test_launches() -> None:
     assert early.empty_share == 1 / 20 and early.short_gap_ns == early.idle_ns  # only the first found nothing before it
 
 
+@pytest.mark.parametrize(("copies", "copied"), [(1, 0), (40, 40 * 5 * US)])
+def test_a_small_copy_counts_for_nothing_and_many_of_them_in_a_row_for_what_they_take(copies: int, copied: int) -> None:
+    rows: list[Row] = [
+        {"kind": "dispatch", "device": 1, "name": "a", "start_ns": begin, "end_ns": begin + 100 * US}
+        for begin in (0, 400 * US)
+    ]
+    rows += [
+        {
+            "kind": "copy",
+            "device": 1,
+            "name": "Memcpy DtoD",
+            "start_ns": (110 + 6 * i) * US,
+            "end_ns": (115 + 6 * i) * US,
+        }
+        for i in range(copies)
+    ]
+    assert ask.losses(slow.profile(rows))["copies"][0] == copied
+
+
 def test_a_kernel_that_waits_for_a_copy_does_not_tell_what_a_launch_costs() -> None:
     rows: list[Row] = []
     for at in range(20):
