@@ -7,13 +7,14 @@ import io
 import mmap
 import re
 import stat
+import tarfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from labkit.errors import LabkitError
-from labkit.profile.readers import merging, recognise
+from labkit.profile.readers import look, merging, recognise
 from labkit.profile.readers.recognise import Source
 from labkit.profile.table import Profile
 
@@ -41,6 +42,8 @@ def read_bytes(content: bytes, name: str = "") -> Profile:
     """The profile in these bytes; packed ones are unpacked."""
     if content[:2] == b"\x1f\x8b":
         content = unpack(content)
+    if look.is_archive(content):
+        return _archive(content)
     found = _guarded(Source(content, name))
     return replace(found, sources=found.sources or ((name,) if name else ()))
 
@@ -56,8 +59,10 @@ def _file(path: Path) -> Profile:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             stack.callback(_close, content)
             packed = content[:2] == b"\x1f\x8b"
-            source = Source(unpack(content), path.name) if packed else Source(content, path.name, path)
-            found = _guarded(source)
+            plain = unpack(content) if packed else content
+            if look.is_archive(plain):
+                return _archive(bytes(plain))
+            found = _guarded(Source(plain, path.name, None if packed else path))
     except OSError as error:
         raise LabkitError(
             f"{path} cannot be read: {error.strerror or error}.", "Check the name and its permissions."
@@ -114,6 +119,32 @@ def unpack(content: bytes | mmap.mmap) -> bytes:
     except zlib.error as error:
         raise LabkitError(f"The gzip file is damaged ({error}).", "Copy it again, whole.") from error
     return out.getvalue()
+
+
+def _archive(content: bytes) -> Profile:
+    """The files of one run in a tar archive, read in memory: nothing is written anywhere."""
+    found: list[Profile] = []
+    processes: list[int | None] = []
+    simulated = False
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            for count, member in enumerate(archive):
+                path = Path(member.name)
+                simulated |= path.name == _MARK
+                if count > MOST_FILES:
+                    raise LabkitError(f"The archive holds more than {MOST_FILES} files.", "Name that of one run.")
+                file = archive.extractfile(member) if member.isfile() and path.suffix.lower() in _ENDINGS else None
+                if file is None:
+                    continue
+                with contextlib.suppress(LabkitError):
+                    found.append(replace(read_bytes(file.read()), sources=(member.name,)))
+                    processes.append(_process(path))
+    except (tarfile.TarError, EOFError, ValueError, OSError) as error:
+        raise LabkitError(f"The archive is damaged or cut off ({error}).", "Copy it again, whole.") from error
+    if not found:
+        raise LabkitError("No profile was found in the archive.", "Name the folder that the profiler wrote into.")
+    merged = merging.merge(found, processes)
+    return replace(merged, simulated=merged.simulated or simulated)
 
 
 def _process(path: Path) -> int | None:

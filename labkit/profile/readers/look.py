@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import mmap
 import re
+import tarfile
 import zlib
 from pathlib import Path
 
@@ -31,6 +34,8 @@ def begins(content: bytes | mmap.mmap) -> int | None:
             return None
     if head.startswith(b"SQLite format 3\x00"):
         return 0
+    if is_archive(head):
+        return 0 if _holds_profiles(head) else None
     if is_packets(head):
         return 0
     if _JSON.match(head):
@@ -42,6 +47,21 @@ def begins(content: bytes | mmap.mmap) -> int | None:
     else:
         text = head.decode("utf-8", errors="replace")
     return _in_text(text)
+
+
+def is_archive(head: bytes | mmap.mmap) -> bool:
+    """Whether a content is an unpacked tar archive."""
+    return bytes(head[257:262]) == b"ustar"
+
+
+def _holds_profiles(head: bytes) -> bool:
+    """Whether an archive, as far as its beginning tells, holds files that are named as profilers name theirs."""
+    with (
+        contextlib.suppress(tarfile.TarError, EOFError, ValueError, OSError),
+        tarfile.open(fileobj=io.BytesIO(head)) as archive,
+    ):
+        return any(_FILES.search(Path(member.name).name) for member in archive)
+    return False
 
 
 def is_packets(head: bytes) -> bool:

@@ -145,3 +145,43 @@ def test_without_packages_there_is_one_sentence(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("LABKIT_ENV", str(tmp_path / "none"))
     with pytest.raises(LabkitError, match="not installed"):
         command.run(str(path), as_json=True, root=tmp_path)
+
+
+def archive(folder: Path, target: Path, mode: str) -> Path:
+    import tarfile
+
+    with tarfile.open(target, mode) as made:
+        made.add(folder, arcname=folder.name)
+    return target
+
+
+@pytest.mark.parametrize(("name", "mode"), [("run.tar", "w"), ("run.tar.gz", "w:gz")])
+def test_an_archive_is_read_as_the_folder_that_it_holds(tmp_path: Path, name: str, mode: str) -> None:
+    from labkit.profile import simulate
+    from labkit.profile.facts import facts
+    from labkit.profile.readers import look
+
+    folder = tmp_path / "run"
+    simulate.write(simulate.training("mlp", "Radeon RX 7900 XTX", steps=4), folder, "rocprofv3-csv")
+    packed = archive(folder, tmp_path / name, mode)
+    assert look.begins(packed.read_bytes()) == 0
+    whole, again = read(folder), read(packed)
+    assert facts(again) == facts(whole) and again.simulated
+    assert facts(read_bytes(packed.read_bytes())) == facts(whole)
+
+
+def test_a_damaged_archive_and_one_without_profiles_are_told(tmp_path: Path) -> None:
+    from labkit.profile.readers import look
+
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "notes.md").write_text("nothing here", encoding="utf-8")
+    packed = archive(folder, tmp_path / "other.tar", "w")
+    assert look.begins(packed.read_bytes()) is None
+    with pytest.raises(LabkitError, match="No profile was found in the archive"):
+        read(packed)
+    (folder / "1_kernel_trace.csv").write_text("x" * 5000, encoding="utf-8")
+    whole = archive(folder, tmp_path / "cut.tar", "w").read_bytes()
+    (tmp_path / "cut.tar").write_bytes(whole[: len(whole) // 2 - 700])
+    with pytest.raises(LabkitError):
+        read(tmp_path / "cut.tar")
