@@ -239,7 +239,10 @@ def _sentence(
 
 
 def _with_unit(value: float, unit: str) -> str:
-    plain = f"{value:g}" if value == round(value, 3) and 1e-3 < abs(value) < 1e4 else number(value)
+    if value == round(value) and abs(value) < 1e9:  # a count is told whole
+        plain = f"{value:,.0f}"
+    else:
+        plain = f"{value:g}" if value == round(value, 3) and 1e-3 < abs(value) < 1e4 else number(value)
     return f"{plain} {unit}".strip() if unit != "%" else f"{plain} %"
 
 

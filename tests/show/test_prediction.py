@@ -102,3 +102,11 @@ def test_what_cannot_be_compared_is_told(wrong):
 def test_a_slider_over_far_ends_is_logarithmic():
     kinds = [type(predict("?", low=a, high=b).widget.children[1].children[1]).__name__ for a, b in ((1, 100), (0, 10))]
     assert kinds == ["FloatLogSlider", "FloatSlider"]
+
+
+def test_a_count_is_told_whole():
+    """The table beside it says 109,386; a sentence that says 109,000 would contradict it."""
+    guess = predict("How many numbers?", "numbers", 1_000)
+    assert "1,000 numbers" in str(guess)
+    assert "measured 109,386 numbers" in str(guess.compare(109_386))
+    assert "measured 0.5 numbers" in str(guess.compare(0.5)) and "5.00e+30" in str(guess.compare(5e30))
