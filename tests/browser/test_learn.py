@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from labkit.learn.records import file
+from tests.browser import recipe as jupyter
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -40,38 +37,6 @@ CELLS = [
     'quiz("b_number")',
     'progress("10")',
 ]
-
-
-def recipe() -> ModuleType:
-    """The functions of the test beside this one; the tests are no package."""
-    name = "labkit_browser_recipe"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("test_jupyterlab.py"))
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-def write(folder: Path, name: str, cells: list[str]) -> None:
-    made = {
-        "cells": [
-            {
-                "cell_type": "code",
-                "id": f"c{n}",
-                "metadata": {},
-                "source": source,
-                "outputs": [],
-                "execution_count": None,
-            }
-            for n, source in enumerate(cells)
-        ],
-        "metadata": {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    (folder / name).write_text(json.dumps(made), encoding="utf-8")
 
 
 def cell(page: Any, number: int) -> Any:
@@ -102,11 +67,10 @@ def says(place: Any, text: str) -> None:
 
 @pytest.mark.parametrize("keyboard", [True, False], ids=["keyboard", "mouse"])
 def test_an_exercise_a_quiz_of_each_kind_and_the_strip(browser: Any, lab: Any, keyboard: bool) -> None:
-    jupyter = recipe()
     record = lab.folder / "learn_progress.jsonl"
     record.unlink(missing_ok=True)
     name = f"learn_{'keys' if keyboard else 'mouse'}.ipynb"
-    write(lab.folder, name, CELLS)
+    jupyter.write(lab.folder, name, CELLS)
     with jupyter.opened(browser, lab, name) as (page, complaints):
         state = jupyter.run_all(page)
         assert state["errors"] == [] and state["stderr"] == []
@@ -199,8 +163,7 @@ def choose(page: Any, place: Any, text: str, *, keyboard: bool) -> None:
 
 def test_the_strip_reads_in_the_dark(browser: Any, lab: Any) -> None:
     """In JupyterLab's dark theme the text of the strip is light: contrast of 4.5 to 1, as WCAG asks."""
-    jupyter = recipe()
-    write(lab.folder, "learn_dark.ipynb", [START, f'check("output_size", {RIGHT})', 'progress("02")'])
+    jupyter.write(lab.folder, "learn_dark.ipynb", [START, f'check("output_size", {RIGHT})', 'progress("02")'])
     with jupyter.opened(browser, lab, "learn_dark.ipynb") as (page, _):
         jupyter.run_all(page)
         ratios = {}
@@ -247,7 +210,7 @@ def test_without_a_watcher_the_same_cells_are_text(tmp_path: Path) -> None:
 
     from labkit.course import kernel
 
-    write(tmp_path, "headless.ipynb", CELLS)
+    jupyter.write(tmp_path, "headless.ipynb", CELLS)
     notebook = nbformat.read(tmp_path / "headless.ipynb", as_version=4)
     variables = kernel.environment(tmp_path / "ipython")
     variables.pop("LABKIT_LIVE", None)

@@ -3,18 +3,16 @@ and dark."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labkit.course import execute
+from tests.browser.recipe import IDLE, LOADED, PICTURES, READY, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
-PICTURES = execute.BUILD / "test" / "browser"
 WAIT_MS = 30_000
 CELLS = (
     "from labkit.profile import simulate\nfrom labkit.show import profiles\n"
@@ -22,22 +20,6 @@ CELLS = (
     "line = profiles.Timeline(run)\nline",
     "print(*line.window, line.lanes.low, line.lanes.high, *line.lanes.steps[0])",
 )
-LOADED = """() => {
-  const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
-  return Boolean(widget && widget.context && widget.context.isReady && widget.sessionContext.session
-    && widget.sessionContext.session.kernel);
-}"""
-READY = """async () => {
-  const widget = window.jupyterapp.shell.currentWidget;
-  await widget.context.ready;
-  await widget.sessionContext.ready;
-  await widget.sessionContext.session.kernel.info;
-}"""
-IDLE = """() => {
-  const widget = window.jupyterapp.shell.currentWidget;
-  const cells = Array.from(widget.content.model.cells).map(cell => cell.toJSON());
-  return widget.sessionContext.session.kernel.status === 'idle' && cells.every(cell => cell.execution_count !== null);
-}"""
 OUTPUT = """async number => {
   const app = window.jupyterapp, widget = app.shell.currentWidget, notebook = widget.content;
   notebook.deselectAll();
@@ -50,13 +32,7 @@ OUTPUT = """async number => {
 
 @pytest.fixture(scope="module")
 def page(browser: Any, lab: Any) -> Iterator[Any]:
-    cells = [
-        {"cell_type": "code", "id": f"t{k}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
-        for k, source in enumerate(CELLS)
-    ]
-    metadata = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
-    whole = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    (lab.folder / "timeline.ipynb").write_text(json.dumps(whole), encoding="utf-8")
+    write(lab.folder, "timeline.ipynb", CELLS)
     context = browser.new_context(viewport={"width": 1200, "height": 1000})
     try:
         opened = context.new_page()

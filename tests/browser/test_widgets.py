@@ -5,17 +5,15 @@ One notebook, one page for the whole module: a JupyterLab takes longer to start 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from labkit.course import execute
+from tests.browser.recipe import IDLE, LOADED, PICTURES, READY, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
-PICTURES = execute.BUILD / "test" / "browser"
 WAIT_MS = 30_000
 CELLS = (
     "import labkit\nfrom labkit import show\nimport torch\nfrom torch import nn",
@@ -30,23 +28,6 @@ CELLS = (
     "slow = show.Playground('moons', epochs=200, batch_size=8)\nslow",
     "print(guess.value, len(play.trials), len(slow.trials))",
 )
-LOADED = """() => {
-  const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
-  return Boolean(widget && widget.context && widget.context.isReady && widget.sessionContext.session
-    && widget.sessionContext.session.kernel);
-}"""
-READY = """async () => {
-  const widget = window.jupyterapp.shell.currentWidget;
-  await widget.context.ready;
-  await widget.sessionContext.ready;
-  await widget.sessionContext.session.kernel.info;
-}"""
-IDLE = """() => {
-  const widget = window.jupyterapp.shell.currentWidget;
-  const cells = Array.from(widget.content.model.cells).map(cell => cell.toJSON());
-  return widget.sessionContext.session.kernel.status === 'idle'
-    && cells.every(cell => cell.cell_type !== 'code' || cell.execution_count !== null);
-}"""
 OUTPUT = """number => {
   const cell = window.jupyterapp.shell.currentWidget.content.model.cells.get(number).toJSON();
   return cell.outputs.map(out => out.text || (out.data && out.data['text/plain']) || out.evalue || '')
@@ -89,13 +70,7 @@ class Book:
 
 @pytest.fixture(scope="module")
 def book(browser: Any, lab: Any) -> Iterator[Book]:
-    cells = [
-        {"cell_type": "code", "id": f"w{k}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
-        for k, source in enumerate(CELLS)
-    ]
-    metadata = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
-    whole = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    (lab.folder / "widgets.ipynb").write_text(json.dumps(whole), encoding="utf-8")
+    write(lab.folder, "widgets.ipynb", CELLS)
     context = browser.new_context(viewport={"width": 1300, "height": 1000})
     try:
         page = context.new_page()
