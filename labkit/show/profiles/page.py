@@ -60,6 +60,7 @@ def write(
     where the file cannot be written.
     """
     target = Path(path)
+    _may_be_replaced(target)
     made = as_html(profile, diagnosis, before=before, gpu=gpu)
     draft = target.with_name(target.name + ".part")
     try:
@@ -69,6 +70,24 @@ def write(
         draft.unlink(missing_ok=True)
         raise LabkitError(f"{target} cannot be written: {error.strerror or error}.", "Choose another place.") from error
     return target
+
+
+def _may_be_replaced(target: Path) -> None:
+    """Raises LabkitError where the page would take the place of something that is no page: a recording, a device."""
+    try:
+        if not target.exists() or target.is_dir():  # a folder is refused by the system itself
+            return
+        with_page = False
+        if target.is_file():
+            with target.open("rb") as file:
+                head = file.read(64).lstrip().lower()
+            with_page = not head or head.startswith((b"<!doctype html", b"<html"))
+    except OSError as error:
+        raise LabkitError(f"{target} cannot be written: {error.strerror or error}.", "Choose another place.") from error
+    if not with_page:
+        raise LabkitError(
+            f"{target} exists and is no HTML page: it is left as it is.", "Choose another name for the page."
+        )
 
 
 def as_html(profile: Profile, diagnosis: Diagnosis, *, before: Profile | None = None, gpu: str | None = None) -> str:

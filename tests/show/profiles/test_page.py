@@ -1,3 +1,4 @@
+import os
 import re
 from html.parser import HTMLParser
 
@@ -67,11 +68,36 @@ def test_a_page_that_cannot_be_written_leaves_nothing(nothing, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_writes_it(starved, healthy, tmp_path, capsys):
+def test_the_command_writes_it(starved, healthy, tmp_path, capsys, monkeypatch):
     for name, profile in (("sick", starved), ("mended", healthy)):
         simulate.write(profile, tmp_path / name, form="rocprofv3-csv")
     out = tmp_path / "page.html"
+    monkeypatch.setattr(
+        "labkit.setup.enter", lambda *_: None
+    )  # not in another environment: that would replace this process
     code = main(["profile", str(tmp_path / "mended"), "--before", str(tmp_path / "sick"), "--html", str(out)])
     assert code == 0 and "Written" in capsys.readouterr().out
     words = " ".join(read(out).words)
     assert "Before and after" in words and "What ran when" in words
+
+
+def test_a_page_replaces_a_page_and_nothing_else(tmp_path):
+    run = simulate.training("mlp", "Radeon RX 7600", steps=2)
+    target = tmp_path / "page.html"
+    page.write(run, diagnose(run), target)
+    page.write(run, diagnose(run), target)
+    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    recording = tmp_path / "kernel_trace.csv"
+    recording.write_text("Kind,Kernel_Name", encoding="utf-8")
+    with pytest.raises(LabkitError, match="is no HTML page"):
+        page.write(run, diagnose(run), recording)
+    assert recording.read_text(encoding="utf-8") == "Kind,Kernel_Name"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no special files on this system")
+def test_a_device_is_not_replaced(tmp_path):
+    run = simulate.training("mlp", "Radeon RX 7600", steps=2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(LabkitError, match="is no HTML page"):
+        page.write(run, diagnose(run), tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
