@@ -48,6 +48,7 @@ REPORT_EVERY = 10  # healthy: steps between two looks at the loss
 AHEAD = 1.6  # healthy: the batch is chosen so that the GPU needs this many times the host's time
 BUCKET_BYTES = 25 << 20  # gradients that are summed together, as in DistributedDataParallel
 OVERLAPPED = 0.4  # healthy: the all-reduces' share of the backward pass's time
+LARGEST_SEVERITY = 1e6  # beyond that, times no longer fit into 64 bits
 SLOWEST_HOST = 40.0  # launch-bound: the slowest host that is tried
 MAIN, AUTOGRAD = 0, 1  # threads: offsets from the process's number
 
@@ -146,13 +147,15 @@ def training(
     """
     if sickness is not None and sickness not in SICKNESSES:
         raise LabkitError(f"There is no sickness '{sickness}'.", f"Choose one of: {', '.join(SICKNESSES)}, or none.")
-    if steps < 1 or severity <= 0 or devices < 1:
+    if steps < 1 or not 0 < severity < LARGEST_SEVERITY or devices < 1 or (batch is not None and batch < 1):
         raise LabkitError(
-            f"A run of {steps} steps, severity {severity:g}, on {devices} GPUs makes no sense.",
-            "Give positive numbers.",
+            f"A run of {steps} steps, severity {severity:g}, on {devices} GPUs"
+            + (f", with batches of {batch}," if batch is not None else "")
+            + " makes no sense.",
+            f"Give positive numbers, and a severity below {LARGEST_SEVERITY:g}.",
         )
     for other, much in (besides or {}).items():
-        if other not in SICKNESSES or other in (sickness, "launch-bound") or much <= 0:
+        if other not in SICKNESSES or other in (sickness, "launch-bound") or not 0 < much < LARGEST_SEVERITY:
             raise LabkitError(f"A run cannot have '{other}' besides.", "Name another sickness and a severity above 0.")
     first = gpu_of(gpu)
     if model not in MODELS:

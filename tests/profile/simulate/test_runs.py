@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import polars as pl
 import pytest
@@ -140,3 +141,11 @@ def test_operators_carry_flops() -> None:
 def test_what_makes_no_sense(arguments: dict[str, object]) -> None:
     with pytest.raises(LabkitError):
         simulate.training(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "more", [{"severity": float("inf")}, {"severity": float("nan")}, {"batch": 0}, {"batch": -1}, {"severity": 1e9}]
+)
+def test_numbers_without_sense(more: dict[str, Any]) -> None:
+    with pytest.raises(LabkitError, match="makes no sense"):
+        simulate.training("mlp", "Radeon RX 7600", "loader", steps=2, **more)
