@@ -10,17 +10,25 @@ from typing import Any
 import polars as pl
 
 from labkit.profile import questions as ask
-from labkit.profile.diagnosis_evidence import Evidence, evidence_of, longest_host, observations
+from labkit.profile.diagnosis_evidence import (
+    LAUNCHING,
+    Evidence,
+    evidence_of,
+    longest_host,
+    observations,
+    remarks,
+    sentence_of,
+)
 from labkit.profile.diagnosis_words import (
     ADVICE,
     CANNOT_KNOW,
     COUNTED,
+    LONE,
     NO_GPU,
     NO_KERNEL,
     ON_THE_CPU,
     ONE_KERNEL,
     ONLY_COUNTS,
-    SENTENCES,
     called,
     listed,
     missing,
@@ -30,6 +38,7 @@ from labkit.profile.questions import attribution as lost
 from labkit.profile.questions import intervals
 from labkit.profile.table import Profile
 from labkit.profile.thresholds import NAMED
+from labkit.timing.words import duration
 
 CAUSES = (*lost.CAUSES, "none")
 
@@ -67,19 +76,32 @@ class Diagnosis:
         return self.sentence
 
 
+def counted(p: Profile) -> bool:
+    """Whether counters were collected: the tool then runs the kernels one by one, some of them again and again."""
+    return p.counters is not None or p.kind == "rocprof-compute"
+
+
 def diagnose(p: Profile) -> Diagnosis:
     """Names what costs the GPUs most of their time, from the table alone."""
-    if p.counters is not None:  # the tool runs the kernels one by one, some of them again and again
+    if counted(p):
         return _counted(p)
     table = ask.losses(p)
     if table.height == 0:
         return _without_times(p)
+    if p.dispatches.height == 1 and ask.steps(p).found == "none":
+        took = int((p.dispatches["end_ns"] - p.dispatches["start_ns"]).sum())
+        sentence = LONE.format(took=duration(took / 1e9))
+        return Diagnosis(
+            "none", sentence, (), ADVICE["unknown"], (*remarks(p), *p.odd), {}, False, missing(p), None, p.simulated
+        )
     window = int(table["window_ns"].sum())
     names = ("computing", *lost.CAUSES, *lost.REST)
     shares = {name: int(table[name].sum()) / window for name in names}
     worst = max(lost.CAUSES, key=lambda name: shares[name])
     lacking = missing(p)
-    unclear = shares["unknown"] + (shares["host"] if "no markers" in lacking else 0.0)
+    doing, how_long = longest_host(p)
+    named = how_long * 2 >= shares["host"] * window
+    unclear = shares["unknown"] + (shares["host"] if "no markers" in lacking and not named else 0.0)
     idle = 1 - shares["computing"] - shares["communication"]
     evidence = [
         Evidence("a kernel computes", shares["computing"], "share", "union of the dispatches within the window"),
@@ -93,7 +115,7 @@ def diagnose(p: Profile) -> Diagnosis:
     }
     if shares[worst] >= NAMED and shares[worst] >= unclear:
         evidence[:0] = evidence_of(p, worst, shares)
-        sentence = SENTENCES[worst].format(share=of_time(shares[worst]))
+        sentence = sentence_of(p, worst, shares[worst])
         return Diagnosis(worst, sentence, tuple(evidence), ADVICE[worst], observations(p, shares, worst), **common)
     if unclear >= NAMED:
         evidence.append(
@@ -103,14 +125,13 @@ def diagnose(p: Profile) -> Diagnosis:
         further = observations(p, shares, None)
         return Diagnosis("none", sentence, tuple(evidence), ADVICE["unknown"], further, certain=False, **common)
     if shares["host"] >= NAMED:
-        doing = longest_host(p)
         evidence.append(
             Evidence("the host did something else", shares["host"], "share", f"gaps in which the host was in: {doing}")
         )
         sentence = f"{of_time(shares['host'])} the GPU waits for the host, which is busy with something else: {doing}."
-        return Diagnosis(
-            "none", sentence, tuple(evidence), ADVICE["host"], observations(p, shares, None), certain=False, **common
-        )
+        advice = ADVICE["loading code" if LAUNCHING.search(doing) else "host"]
+        further = observations(p, shares, "host")
+        return Diagnosis("none", sentence, tuple(evidence), advice, further, certain=False, **common)
     top = ask.categories(p).row(0, named=True)
     sentence = (
         f"Nothing stands out: the GPU computes {of_time(shares['computing'])}, most of it in {called(top['category'])}."
@@ -152,11 +173,20 @@ def _without_times(p: Profile) -> Diagnosis:
         )
         lacking: tuple[str, ...] = ("time stamps",)
         return Diagnosis(
-            "none", sentence, evidence if known else (), ADVICE["unknown"], p.odd, {}, False, lacking, None, p.simulated
+            "none",
+            sentence,
+            evidence if known else (),
+            ADVICE["no times"],
+            p.odd,
+            {},
+            False,
+            lacking,
+            None,
+            p.simulated,
         )
     operators = ask.operators(p)
     if operators.height == 0:
-        return Diagnosis("none", NO_KERNEL, (), ADVICE["unknown"], p.odd, {}, False, ("kernels",), None, p.simulated)
+        return Diagnosis("none", NO_KERNEL, (), ADVICE["no kernel"], p.odd, {}, False, ("kernels",), None, p.simulated)
     return _on_the_cpu(p, operators)
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from labkit.profile import questions as ask
-from labkit.profile.diagnosis_words import QUEUED, SENTENCES, of_time
+from labkit.profile.diagnosis_words import (
+    BEFORE_OR_AFTER,
+    INSIDE,
+    MIXED,
+    QUEUED,
+    SENTENCES,
+    SINGLE_PAUSE,
+    SLOWED,
+    STILL_IDLE,
+    TOO_FEW,
+    of_time,
+    percent,
+)
 from labkit.profile.questions import attribution as lost
-from labkit.profile.questions import waiting
+from labkit.profile.questions import intervals, waiting
 from labkit.profile.table import Profile
-from labkit.profile.thresholds import MENTIONED
+from labkit.profile.thresholds import FEW, LONGEST_LAUNCH_NS, MENTIONED, MIXED_NS, ONE_PAUSE
+from labkit.timing.words import duration
 
 
 @dataclass(frozen=True)
@@ -82,9 +96,10 @@ def observations(p: Profile, shares: Mapping[str, float], named: str | None) -> 
     also = sorted(
         (name for name in lost.CAUSES if name != named and shares[name] >= MENTIONED), key=lambda name: -shares[name]
     )
-    found += [SENTENCES[name].format(share=of_time(shares[name])) for name in also]
-    if shares["host"] >= MENTIONED:
-        found.append(f"{of_time(shares['host'])} the GPU waits while the host is busy with: {longest_host(p)}.")
+    found += remarks(p)
+    found += [sentence_of(p, name, shares[name]) for name in also]
+    if shares["host"] >= MENTIONED and named != "host":
+        found.append(f"{of_time(shares['host'])} the GPU waits while the host is busy with: {longest_host(p)[0]}.")
     if shares["queued"] >= MENTIONED:
         found.append(QUEUED.format(share=of_time(shares["queued"])))
     if shares["unknown"] >= MENTIONED and named:
@@ -93,10 +108,12 @@ def observations(p: Profile, shares: Mapping[str, float], named: str | None) -> 
     if limits is not None and limits.left_out:
         found.append("The first step took more than three times the others (warm-up) and is not counted.")
     s = ask.steps(p)
-    if s.median_ns:
-        how = "markers" if s.found == "markers" else f"pattern of {s.period} kernels"
+    if s.median_ns and s.found == "markers":
         number = f"median of {s.count}" if s.count > 1 else "there is one"
-        found.append(f"A step takes {s.median_ns / 1e6:.3g} ms ({number}, by their {how}).")
+        found.append(f"A step takes {s.median_ns / 1e6:.3g} ms ({number}, by their markers).")
+    elif s.median_ns:
+        again = f"{s.period} kernels return in the same order every {s.median_ns / 1e6:.3g} ms, {s.count} times"
+        found.append(f"{again}: a step, or a layer that repeats. No marker says which.")
     top = ask.kernels(p)
     if top.height and top["share"][0] is not None and top["share"][0] >= 0.25:
         found.append(
@@ -105,10 +122,66 @@ def observations(p: Profile, shares: Mapping[str, float], named: str | None) -> 
     return (*found, *p.odd)
 
 
-def longest_host(p: Profile) -> str:
-    """What the host was in for most of the idle time."""
+LAUNCHING = re.compile(r"^(?:hip|cu(?:da)?)\w*Launch\w*Kernel")
+"""Calls that launch: one that takes milliseconds loads the kernel's code first."""
+
+
+def longest_host(p: Profile) -> tuple[str, int]:
+    """What the host was in for most of the idle time, and how much of it (ns)."""
     table = ask.gaps(p).filter(pl.col("host").is_not_null())
     if table.height == 0:
-        return "nothing that this profile names"
+        return "nothing that this profile names", 0
     first = table.group_by("host").agg(pl.col("length_ns").sum()).sort(["length_ns", "host"], descending=[True, False])
-    return str(first["host"][0])
+    return str(first["host"][0]), int(first["length_ns"][0])
+
+
+def sentence_of(p: Profile, cause: str, share: float) -> str:
+    """The sentence of a cause. Copies that stay inside the GPU's memory are not called a wait for the host."""
+    if cause == "copies":
+        moved = p.of("copy").select(
+            pl.col("name").cast(pl.String), (pl.col("end_ns") - pl.col("start_ns")).alias("took")
+        )
+        inside = moved.filter(pl.col("name").str.contains(_INSIDE))["took"].sum()
+        if 2 * inside > moved["took"].sum():
+            return INSIDE.format(share=of_time(share))
+    return SENTENCES[cause].format(share=of_time(share))
+
+
+_INSIDE = r"(?i)D(?:evice)?_?(?:to|2)_?D(?:evice)?(?:$|[^a-z])|memset|fill"
+
+
+def remarks(p: Profile) -> list[str]:
+    """What limits a recording's worth: a single pause, too few kernels, copies outside the window, Python's stacks."""
+    limits = ask.window(p)
+    if limits is None:
+        return []
+    found = []
+    work, gap = p.dispatches, ask.gaps(p)["length_ns"]
+    idle = int(gap.sum())
+    if gap.len() > 1 and limits.whole and gap[0] >= ONE_PAUSE * idle and gap[0] > LONGEST_LAUNCH_NS:
+        words = {"pause": duration(gap[0] / 1e9), "share": percent(gap[0] / idle)}
+        found.append(SINGLE_PAUSE.format(**words, rest=_besides(p, int(gap[0]), idle)).strip())
+    if gap.len() and gap[0] > MIXED_NS and len(p.sources) > 1:
+        found.append(MIXED)
+    if limits.whole:
+        copies = p.of("copy").select("start_ns", "end_ns")
+        pieces = intervals.union(*intervals.columns(copies))
+        outside = intervals.length(pieces) - intervals.length(intervals.within(pieces, limits.low_ns, limits.high_ns))
+        if outside > MENTIONED * (limits.high_ns - limits.low_ns):
+            found.append(BEFORE_OR_AFTER.format(took=duration(outside / 1e9)))
+        if 1 < work.height < FEW:
+            span_words = duration((limits.high_ns - limits.low_ns) / 1e9)
+            found.append(TOO_FEW.format(count=work.height, span=span_words))
+    if bool((p.events["kind"] == "python").any()) and idle > MENTIONED * (limits.high_ns - limits.low_ns):
+        found.append(SLOWED)
+    return found
+
+
+def _besides(p: Profile, pause: int, idle: int) -> str:
+    """What the time without the longest pause went into."""
+    parts = ask.losses(p).select("window_ns", "computing", "communication").sum().row(0, named=True)
+    rest = parts["window_ns"] - pause
+    if rest <= 0:
+        return ""
+    shares = {"computing": parts["computing"], "communication": parts["communication"], "idle": idle - pause}
+    return STILL_IDLE.format(**{name: percent(value / rest) for name, value in shares.items()})

@@ -13,6 +13,7 @@ SENTENCES = {
     "copies": "{share} the GPU waits for copies between host and device.",
     "communication": "{share} the GPU does nothing but exchange data with other GPUs, or wait for them.",
 }
+INSIDE = "{share} the GPU copies or fills its own memory, and no kernel runs."  # copies that do not come from the host
 QUEUED = (
     "{share} no kernel runs although the next one is already launched: they depend on one another, or are very short."
 )
@@ -25,6 +26,16 @@ COUNTED = (
     "cannot say how busy the GPU was."
 )
 ONLY_COUNTS = "The profile counts kernels, but not when they ran: it cannot say how busy the GPU was."
+LONE = "A single kernel ({took}) is in this profile: nothing is known of what the GPU did before and after it."
+SINGLE_PAUSE = "A single pause of {pause} is {share} of all idle time. {rest}"
+STILL_IDLE = "Of the rest: computing {computing}, communication {communication}, no kernel {idle}."
+BEFORE_OR_AFTER = "Copies take {took} before the first kernel and after the last: not counted here, but waited for."
+TOO_FEW = "Only {count} kernels in {span}: a few steps of a training would say more."
+SLOWED = (
+    "This trace notes Python's functions (with_stack=True), which slows the host down: the gaps look longer than they are. "
+    "Record again without it before you believe in them."
+)
+MIXED = "Files of different runs have no time in common: name the files of one run only."
 NO_KERNEL = "No kernel is in this profile, so it says nothing about the GPU."
 NO_GPU = "No GPU is in this profile."
 ON_THE_CPU = "No GPU is in this profile; on the CPU {name} takes {share:.0%} of the operators' own time."
@@ -56,6 +67,13 @@ ADVICE = {
     "counted": (
         "Ask the roofline of this profile; for idle time record a second one without counters (rocprofv3 --runtime-trace).",
     ),
+    "no kernel": (
+        "Name all files of the run, or its folder; if none of them has kernels, record them: rocprofv3 --runtime-trace.",
+    ),
+    "no times": ("Record a trace instead of statistics: rocprofv3 --runtime-trace, or torch.profiler.",),
+    "loading code": (
+        "Let a few steps of warm-up run first and record only those after it: the code is loaded at a kernel's first launch.",
+    ),
     "unknown": (
         "Record the host, too: rocprofv3 --runtime-trace --marker-trace, or torch.profiler with its CPU activity.",
         "Mark the steps and the loading of batches (torch.profiler.record_function, roctx), so that the gaps have names.",
@@ -80,6 +98,11 @@ def missing(p: Profile) -> tuple[str, ...]:
     if "copy" not in kinds:
         lacking.append("no copies")
     return tuple(lacking)
+
+
+def percent(share: float) -> str:
+    """For example '62 %'."""
+    return of_time(share).removesuffix(" of the time")
 
 
 def called(category: str) -> str:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from labkit.catalog.peaks import PEAKS, peak
+from labkit.errors import LabkitError
 from labkit.profile import questions as ask
-from labkit.profile.diagnosis import Diagnosis, diagnose
+from labkit.profile.diagnosis import Diagnosis, counted, diagnose
+from labkit.profile.facts import facts
+from labkit.profile.names import shorten
 from labkit.profile.table import Profile
+from labkit.profile.thresholds import LABELLED_NS
 from labkit.timing.words import columns, duration
 
 KERNELS = 8  # lines of the table of kernels
@@ -32,6 +39,12 @@ def run(
 
     Raises LabkitError for what cannot be read or written.
     """
+    if gpu is not None and peak(gpu) is None:
+        near = difflib.get_close_matches(gpu, [row.product for row in PEAKS], 3, 0.3)
+        raise LabkitError(
+            f"The catalog has no peaks of '{gpu}'.",
+            f"Leave --gpu out, or name one that it has, for example {', '.join(near or [PEAKS[0].product])}.",
+        )
     p = _read(files)
     earlier = _read(before) if before else None
     found = diagnose(p)
@@ -48,8 +61,10 @@ def run(
 
 
 def _read(files: Sequence[str]) -> Profile:
-    from labkit.profile.readers import read
+    from labkit.profile.readers import read, read_bytes
 
+    if list(files) == ["-"]:
+        return read_bytes(sys.stdin.buffer.read(), "standard input")
     return read(files[0] if len(files) == 1 else list(files))
 
 
@@ -62,7 +77,10 @@ def as_text(p: Profile, found: Diagnosis, before: Profile | None = None, gpu: st
     parts = [_title(p), _answer(found)]
     if before is not None:
         parts.append(_changed(before, p))
-    parts += [_where(p), _busy(p, found), _idle(p), _host(p), _limits(p, gpu)]
+    parts.append(_where(p))
+    if not counted(p):  # kernels that were run one by one, again and again, say nothing of idle time
+        parts += [_busy(p, found), _idle(p)]
+    parts += [_host(p), _limits(p, gpu)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -113,6 +131,8 @@ def _where(p: Profile) -> str:
         rows = [
             [r["name"], f"{r['count']:,}", _ns(r["self_ns"]), _ns(r["total_ns"])] for r in table.iter_rows(named=True)
         ]
+        if not rows:
+            return _calls(p)
         return _table("Where (operators on the CPU)", ("operator", "calls", "own time", "with what it calls"), rows)
     rows = [
         [r["short"], r["category"], f"{r['count']:,}", _ns(r["total_ns"]), _ns(r["mean_ns"]), _share(r["share"])]
@@ -123,6 +143,19 @@ def _where(p: Profile) -> str:
     mix = ", ".join(f"{r['category']} {_share(r['share'])}" for r in kinds.iter_rows(named=True) if r["share"])
     text = _table("Where", ("kernel", "category", "calls", "total", "mean", "share"), rows)
     return text + (f"\n  … and {more} more kernels" if more > 0 else "") + (f"\n  {mix}" if mix else "")
+
+
+def _calls(p: Profile) -> str:
+    """What a profile without kernels and operators holds: calls, markers and copies by their time."""
+    groups = {"apis": "calls", "copies": "copies", "operations": "operations", "domains": "domains"}
+    found = facts(p)
+    parts = []
+    for key, title in groups.items():
+        entries = found.get(key) or []
+        rows = [[shorten(e["name"]), f"{e['calls']:,}", _ns(e["total_ns"])] for e in entries[:KERNELS]]
+        more = f"\n  … and {len(entries) - KERNELS} more" if len(entries) > KERNELS else ""
+        parts.append(_table(f"What it holds: {title}", ("name", "calls", "total"), rows) + more)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _busy(p: Profile, found: Diagnosis) -> str:
@@ -139,10 +172,13 @@ def _busy(p: Profile, found: Diagnosis) -> str:
     text = _table("How busy (first to last kernel)", ("device", "kernels", "busy", "span", "share"), rows)
     if found.shares and text:
         parts = ", ".join(f"{name} {_share(share)}" for name, share in found.shares.items() if share >= 0.001)
-        text += f"\n  of the window that the steps span: {parts}"
+        limits = ask.window(p)
+        whole = limits is None or limits.whole
+        text += f"\n  {'of all this time' if whole else 'of the window that the steps span'}: {parts}"
     s = ask.steps(p)
     if s.median_ns and text:
-        text += f"\n  step: {_ns(s.median_ns)} (median of {s.count}, by {s.found})"
+        what = "step" if s.found == "markers" else f"{s.period} kernels that return"
+        text += f"\n  {what}: {_ns(s.median_ns)} (median of {s.count}, by {s.found})"
     return text
 
 
@@ -153,7 +189,7 @@ def _idle(p: Profile) -> str:
             r["host"] or "not recorded",
             "copying" if r["copying_ns"] * 2 > r["length_ns"] else "",
         ]
-        for r in ask.gaps(p).head(GAPS).iter_rows(named=True)
+        for r in ask.gaps(p).filter(pl.col("length_ns") > LABELLED_NS).head(GAPS).iter_rows(named=True)
     ]
     return _table("Why idle: the longest gaps", ("length", "what the host was doing", ""), rows)
 
@@ -202,6 +238,8 @@ def _changed(before: Profile, after: Profile) -> str:
         lines.append(f"  step: {old} -> {new}, {found.step_ratio:.2f} times the time")
     if found.before.idle_share is not None and found.after.idle_share is not None:
         lines.append(f"  idle: {_share(found.before.idle_share)} -> {_share(found.after.idle_share)}")
+    if found.kernels.height and not (found.kernels["status"] == "both").any():
+        lines.append("  No kernel stands in both: these may not be two runs of the same program on the same GPU.")
     rows = [
         [
             r["short"],

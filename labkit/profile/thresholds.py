@@ -39,3 +39,6 @@ FEW = 20
 
 ONE_PAUSE = 0.5
 """A single gap that is at least this part of all idle time is told by itself: it says more than the average."""
+
+MIXED_NS = 3_600_000_000_000
+"""An idle hour within one recording: then its files hardly belong together."""

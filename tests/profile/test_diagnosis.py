@@ -90,3 +90,99 @@ def test_the_window_is_the_steps() -> None:
 def test_words() -> None:
     assert of_time(0.624) == "62 % of the time" and of_time(0.0512) == "5.1 % of the time"
     assert listed(("a", "b", "c")) == "a, b and c" and listed(("a",)) == "a" and listed(()) == ""
+
+
+def kernels(count: int, *, every: int = 20_000, took: int = 15_000, at: int = 0) -> list[Row]:
+    return [
+        {"kind": "dispatch", "device": 1, "name": "a", "start_ns": at + every * i, "end_ns": at + every * i + took}
+        for i in range(count)
+    ]
+
+
+def test_a_single_pause_is_told_by_itself() -> None:
+    rows = [*kernels(30), *kernels(30, at=5_000_000_000)]
+    first = diagnose(slow.profile(rows)).observations[0]
+    assert first.startswith("A single pause of 5.00 s is 100 % of all idle time.") and "computing 76 %" in first
+    assert not any("pause" in line for line in diagnose(slow.profile(kernels(60))).observations)
+
+
+def test_files_that_have_no_time_in_common_are_suspected() -> None:
+    rows = [*kernels(30), *kernels(30, at=5 * 3_600_000_000_000)]
+    p = slow.profile(rows)
+    several = Profile(p.kind, p.events, p.tool, sources=("a.csv", "b.csv"))
+    assert any("different runs" in line for line in diagnose(several).observations)
+    assert not any("different runs" in line for line in diagnose(p).observations)
+
+
+def test_one_kernel_says_nothing_about_busy_and_a_few_little() -> None:
+    alone = diagnose(slow.profile(kernels(1)))
+    assert alone.sentence.startswith("A single kernel (15.0 µs)") and not alone.shares and not alone.certain
+    assert any("Only 4 kernels" in line for line in diagnose(slow.profile(kernels(4))).observations)
+    assert not any("Only" in line for line in diagnose(slow.profile(kernels(40))).observations)
+
+
+def test_copies_before_the_first_kernel_are_not_forgotten() -> None:
+    copy: Row = {"kind": "copy", "device": 1, "name": "CopyHostToDevice", "start_ns": -9_000_000, "end_ns": -1_000_000}
+    assert any(
+        "Copies take 8.00 ms before" in line for line in diagnose(slow.profile([*kernels(40), copy])).observations
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Memcpy DtoD (Device -> Device)", "its own memory"),
+        ("MEMORY_COPY_DEVICE_TO_DEVICE", "its own memory"),
+        ("Memset (Device)", "its own memory"),
+        ("FillBuffer", "its own memory"),
+        ("Memcpy HtoD (Pinned -> Device)", "between host and device"),
+        ("MEMORY_COPY_DEVICE_TO_HOST", "between host and device"),
+        ("CopyDeviceToHost", "between host and device"),
+    ],
+)
+def test_copies_within_the_gpu_are_no_wait_for_the_host(name: str, words: str) -> None:
+    rows = kernels(30, every=100_000)
+    rows += [
+        {"kind": "copy", "device": 1, "name": name, "start_ns": 100_000 * i + 20_000, "end_ns": 100_000 * i + 90_000}
+        for i in range(30)
+    ]
+    found = diagnose(slow.profile(rows))
+    assert found.cause == "copies" and words in found.sentence
+
+
+def test_python_stacks_are_said_to_slow_the_host() -> None:
+    run = simulate.training("cnn", GPU, "launch-bound", steps=5)
+    assert not any("with_stack" in line for line in diagnose(run).observations)
+    stack: Row = {"kind": "python", "thread": 4_000, "name": "train.py(3): step", "start_ns": 0, "end_ns": 1}
+    import polars as pl
+
+    more = Profile("test", pl.concat([run.events, slow.profile([stack]).events], how="diagonal"), "test")
+    assert any("with_stack" in line for line in diagnose(more).observations)
+
+
+def test_a_launch_of_milliseconds_is_named_without_markers() -> None:
+    """The host's call is recorded, so the reason is known: the code of each kernel is loaded at its first launch."""
+    rows: list[Row] = []
+    for i in range(1, 31):
+        begin = 10_000_000 * i
+        rows += [
+            {"kind": "api", "thread": 1, "name": "hipLaunchKernel", "correlation": i, "start_ns": begin - 8_000_000, "end_ns": begin},
+            {"kind": "dispatch", "device": 1, "name": f"k{i}", "correlation": i, "start_ns": begin, "end_ns": begin + 900_000},
+            {"kind": "copy", "device": 1, "name": "HtoD", "start_ns": begin, "end_ns": begin + 1},
+        ]  # fmt: skip
+    found = diagnose(slow.profile(rows))
+    assert "hipLaunchKernel" in found.sentence and "cannot be known" not in found.sentence
+    assert found.advice == ADVICE["loading code"] and not any("hipLaunchKernel" in line for line in found.observations)
+
+
+def test_a_repeating_pattern_is_not_called_a_step() -> None:
+    run = simulate.training("cnn", GPU, steps=8)
+    bare = diagnose(Profile("test", run.of("dispatch", "api", "copy"), "test"))
+    assert not any(line.startswith("A step takes") for line in bare.observations)
+    assert any("kernels return in the same order" in line for line in bare.observations)
+
+
+def test_calls_alone_ask_for_the_other_files_of_the_run() -> None:
+    run = simulate.training("cnn", GPU, steps=2)
+    found = diagnose(Profile("test", run.of("api"), "test"))
+    assert found.advice == ADVICE["no kernel"] and "kernels" in found.missing
