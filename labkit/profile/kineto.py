@@ -11,7 +11,10 @@ _LEVEL = "KINETO_LOG_LEVEL"
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No notes while a profiler runs in the block, unless somebody set their level."""
+    """No notes while a profiler runs in the block, unless somebody set their level.
+
+    The library asks for the level once, when a process first profiles: what was loud before stays loud.
+    """
     if _LEVEL in os.environ:
         yield
         return
