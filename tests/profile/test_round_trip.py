@@ -80,3 +80,12 @@ def test_operators_survive_in_a_trace(tmp_path: Path) -> None:
     run = simulate.training("cnn", "Radeon RX 7600", steps=2)
     simulate.write(run, tmp_path, "torch-trace")
     assert named(read(tmp_path), "operator") == named(run, "operator")
+
+
+@pytest.mark.parametrize("form", [form for form in JOINED if form in MARKERS])
+def test_two_processes_keep_their_own_calls(form: str, tmp_path: Path) -> None:
+    """A kernel is joined to the call of its own process, whether or not the form names processes."""
+    run = simulate.training("mlp", "Radeon RX 9070", "synchronising", steps=4, devices=2, severity=0.5)
+    simulate.write(run, tmp_path, form)
+    found = questions.losses(read(tmp_path)).drop("device").rows()
+    assert found == questions.losses(run).drop("device").rows()

@@ -49,6 +49,7 @@ AHEAD = 1.6  # healthy: the batch is chosen so that the GPU needs this many time
 BUCKET_BYTES = 25 << 20  # gradients that are summed together, as in DistributedDataParallel
 OVERLAPPED = 0.4  # healthy: the all-reduces' share of the backward pass's time
 LARGEST_SEVERITY = 1e6  # beyond that, times no longer fit into 64 bits
+PROCESSES_APART = 100_000_000  # first correlation number of each further process
 SLOWEST_HOST = 40.0  # launch-bound: the slowest host that is tried
 MAIN, AUTOGRAD = 0, 1  # threads: offsets from the process's number
 
@@ -170,6 +171,7 @@ def training(
     for i in range(devices):
         plan = Plan(net, replace(first, index=1 + i), sickness, severity, slowness, besides or {})
         machine = Machine(device=1 + i, process=4_000 + 10 * i, seed=seed, now=5_400_000_000_000.0, slowness=slowness)
+        machine.correlation = i * PROCESSES_APART  # several processes in one file must not share their numbers
         _run(machine, plan, steps, several=devices > 1)
         for name, values in machine.rows.items():
             columns.setdefault(name, []).extend(values)
