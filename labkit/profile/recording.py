@@ -61,7 +61,8 @@ def record(
     tool: ``auto`` (for a script rocprofv3 where it is installed, else torch.profiler), or one of them.
 
     rocprofv3 starts the program that it looks into, so a function in a running notebook is always recorded by torch.profiler; the two
-    must not run at the same time. Raises LabkitError where the script is missing, fails, or takes longer than ``timeout_s``.
+    must not run at the same time. Raises LabkitError where the script is missing, fails, or takes longer than ``timeout_s``, and where the
+    function's data ends too soon; what the function itself raises comes through.
     """
     if tool not in TOOLS:
         raise LabkitError(f"There is no recorder '{tool}'.", f"choose one of: {', '.join(TOOLS)}.")
@@ -78,6 +79,11 @@ def record(
                     "put the training into a script and record that, or use tool='torch.profiler'.",
                 )
             return _function(work, steps, warmup, shapes, place, keep=folder is not None)
+        if not isinstance(work, (str, os.PathLike)):
+            raise LabkitError(
+                f"A value of type {type(work).__name__} cannot be recorded.",
+                "give a function, or the path of a script.",
+            )
         script = Path(work)
         if not script.is_file():
             raise LabkitError(f"There is no script {script}.", "give the path of a Python file.")
@@ -126,14 +132,23 @@ def _function(work: Callable[[], Any], steps: int, warmup: int, shapes: bool, pl
         if on_gpu:
             torch.cuda.synchronize()
 
-    for _ in range(warmup):
-        work()
+    def once(number: int) -> None:
+        try:
+            work()
+        except StopIteration:
+            raise LabkitError(
+                f"The function's data ended in call {number} of {warmup + steps} ({warmup} of them warm-up).",
+                "ask for fewer steps, or let the function begin its data anew.",
+            ) from None
+
+    for number in range(warmup):
+        once(number + 1)
     wait()
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with kineto.quiet(), profile(activities=activities, record_shapes=shapes) as recorder:
         for number in range(steps):
             with record_function(f"step {number}"):
-                work()
+                once(warmup + number + 1)
         wait()
     path = _export(recorder, place)
     note = (

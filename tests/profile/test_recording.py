@@ -182,6 +182,8 @@ def test_the_command_line_has_its_two_dashes_before_the_program() -> None:
         (print, {"tool": "nsys"}, "no recorder 'nsys'"),
         (print, {"tool": "rocprofv3"}, "cannot look into a running notebook"),
         (print, {"steps": 0}, "0 steps"),
+        (3, {}, "type int cannot be recorded"),
+        (iter([1, 2]).__next__, {"steps": 5, "warmup": 1}, "data ended in call 3 of 6"),
         ("missing.py", {}, "no script missing.py"),
         (__file__, {"tool": "rocprofv3"}, "not on this machine's PATH"),
     ],
