@@ -16,6 +16,7 @@ from labkit.profile.diagnosis_evidence import (
     evidence_of,
     longest_host,
     observations,
+    on_the_host,
     remarks,
     sentence_of,
 )
@@ -192,22 +193,27 @@ def _without_times(p: Profile) -> Diagnosis:
 
 def _on_the_cpu(p: Profile, operators: pl.DataFrame) -> Diagnosis:
     """A run without a GPU: only the loading of data can be told from the rest."""
-    s = ask.steps(p)
     total = max(int(operators["self_ns"].sum()), 1)
     first = operators.row(0, named=True)
     largest = Evidence(
         f"own time of {first['name']}", first["self_ns"] / total, "share of the operators' time", "operator events"
     )
     common: dict[str, Any] = {"missing": ("kernels",), "simulated": p.simulated}
+    further = on_the_host(p)
+    evidence: tuple[Evidence, ...] = (largest,)
+    s = ask.steps(p)
     if s.count:
         low, high = int(s.table["start_ns"].min()), int(s.table["end_ns"].max())  # type: ignore[arg-type]
         load = intervals.within(intervals.union(*intervals.columns(lost.loading(p))), low, high)
         share = intervals.length(load) / max(high - low, 1)
-        evidence = Evidence("loading data", share, "share", f"markers of data loading within {s.count} steps")
+        loading = Evidence("loading data", share, "share", f"markers of data loading within {s.count} steps")
         if share >= NAMED:
             sentence = f"{of_time(share)} goes into loading data, before the CPU computes anything."
+            found = (loading, largest)
             return Diagnosis(
-                "loader", sentence, (evidence, largest), ADVICE["loader"], (NO_GPU,), window_ns=high - low, **common
+                "loader", sentence, found, ADVICE["loader"], (NO_GPU, *further), window_ns=high - low, **common
             )
+        if share > 0:
+            evidence = (largest, loading)
     sentence = ON_THE_CPU.format(name=first["name"], share=first["self_ns"] / total)
-    return Diagnosis("none", sentence, (largest,), (), p.odd, **common)
+    return Diagnosis("none", sentence, evidence, (), (*further, *p.odd), **common)

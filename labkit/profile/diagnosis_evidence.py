@@ -13,7 +13,9 @@ from labkit.profile.diagnosis_words import (
     BEFORE_OR_AFTER,
     INSIDE,
     MIXED,
+    OPERATING,
     QUEUED,
+    READING,
     SENTENCES,
     SINGLE_PAUSE,
     SLOWED,
@@ -120,6 +122,20 @@ def observations(p: Profile, shares: Mapping[str, float], named: str | None) -> 
             f"{top['short'][0]} alone takes {top['share'][0]:.0%} of the kernels' time ({top['category'][0]})."
         )
     return (*found, *p.odd)
+
+
+def on_the_host(p: Profile) -> list[str]:
+    """What a run without a GPU shows of its steps: their time, Python between the operators, numbers read from tensors."""
+    found = []
+    s, side = ask.steps(p), ask.host(p)
+    if s.median_ns and s.found == "markers":
+        number = f"median of {s.count}" if s.count > 1 else "there is one"
+        found.append(f"A step takes {s.median_ns / 1e6:.3g} ms ({number}, by their markers).")
+    if side is not None:
+        found.append(OPERATING.format(share=percent(side.operator_share)))
+        if side.reads:
+            found.append(READING.format(count=f"{side.reads / side.steps:.3g}"))
+    return found
 
 
 LAUNCHING = re.compile(r"^(?:hip|cu(?:da)?)\w*Launch\w*Kernel")

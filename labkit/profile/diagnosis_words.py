@@ -39,6 +39,8 @@ MIXED = "Files of different runs have no time in common: name the files of one r
 NO_KERNEL = "No kernel is in this profile, so it says nothing about the GPU."
 NO_GPU = "No GPU is in this profile."
 ON_THE_CPU = "No GPU is in this profile; on the CPU {name} takes {share:.0%} of the operators' own time."
+OPERATING = "Operators run in {share} of the steps' time; the rest is Python, and whatever no operator names."
+READING = "Numbers read from tensors per step (.item(), float(t), print): {count}. Of a tensor on a GPU, each waits for all work before it."
 CANNOT_KNOW = "{share} no kernel runs. Why cannot be known from this profile: it holds {lacking}."
 
 ADVICE = {

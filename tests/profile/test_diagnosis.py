@@ -186,3 +186,27 @@ def test_calls_alone_ask_for_the_other_files_of_the_run() -> None:
     run = simulate.training("cnn", GPU, steps=2)
     found = diagnose(Profile("test", run.of("api"), "test"))
     assert found.advice == ADVICE["no kernel"] and "kernels" in found.missing
+
+
+def test_a_run_on_the_cpu_tells_its_steps() -> None:
+    rows: list[Row] = []
+    for i in range(4):
+        begin = 1_000_000 * i
+        rows += [
+            {"kind": "marker", "thread": 1, "name": f"step {i}", "start_ns": begin, "end_ns": begin + 1_000_000},
+            {"kind": "marker", "thread": 1, "name": "load", "start_ns": begin, "end_ns": begin + 100_000},
+            {"kind": "operator", "thread": 1, "name": "aten::mm", "start_ns": begin + 200_000, "end_ns": begin + 700_000},
+            {"kind": "operator", "thread": 1, "name": "aten::_local_scalar_dense", "start_ns": begin + 800_000,
+             "end_ns": begin + 900_000},
+        ]  # fmt: skip
+    found = diagnose(slow.profile(rows))
+    assert found.cause == "none" and [item.value for item in found.evidence] == [
+        pytest.approx(5 / 6),
+        pytest.approx(0.1),
+    ]
+    words = " ".join(found.observations)
+    assert (
+        "A step takes 1 ms" in words
+        and "Operators run in 60 %" in words
+        and "per step (.item(), float(t), print): 1." in words
+    )
