@@ -15,28 +15,51 @@ from labkit.learn.judge import call
 def _probe_new_head(answer: Any) -> None:
     for width, classes in ((12, 3), (20, 7)):
         model = toy(5, width)
-        old_head = model.fc
+        old_weight = model.fc.weight
+        old_rows = old_weight.detach().clone()
         body = {name: p.detach().clone() for name, p in model.named_parameters() if not name.startswith("fc")}
         result = call(answer, model, classes)
         if not isinstance(result, nn.Module):
             raise Wrong("not_a_model", kind=type(result).__name__)
         if isinstance(result, nn.Linear):
             raise Wrong("only_head")
-        if not isinstance(result(batch()), Tensor):
-            raise Wrong("not_a_model", kind="model without an output")
-        outputs = result.eval()(batch())
+        outputs = _outputs(result, model)
         inside = {id(p) for p in result.parameters()}
         if outputs.shape == (8, 5):
-            raise Wrong("kept_old", classes=classes)
+            raise Wrong("kept_old" if _layers(result) == _layers(toy()) else "not_used", classes=classes)
         if outputs.shape != (8, classes):
             raise Wrong("shape", got=tuple(outputs.shape), expected=(8, classes))
-        if id(old_head.weight) in inside:
+        if id(old_weight) in inside:
             raise Wrong("stacked", classes=classes)
+        if any(p.shape == (classes, width) and _same_rows(p, old_rows) for p in result.parameters()):
+            raise Wrong("old_rows")
         if bool((outputs >= 0).all()) and torch.allclose(outputs.sum(1), torch.ones(8), atol=1e-4):
             raise Wrong("softmax")
         kept = dict(result.named_parameters())
         if not all(any(p.shape == was.shape and torch.equal(p, was) for p in kept.values()) for was in body.values()):
             raise Wrong("body_lost")
+
+
+def _outputs(result: nn.Module, model: nn.Module) -> Tensor:
+    """What the answer's model says about 8 pictures; Wrong where a model was made anew and its parts do not fit together."""
+    try:
+        outputs = result.eval()(batch())
+    except RuntimeError as error:
+        if type(result) is not type(model):
+            raise Wrong("rebuilt", kind=type(result).__name__) from error
+        raise
+    if not isinstance(outputs, Tensor):
+        raise Wrong("not_a_model", kind="model without an output")
+    return outputs
+
+
+def _layers(model: nn.Module) -> int:
+    return len(list(model.modules()))
+
+
+def _same_rows(new: Tensor, old: Tensor) -> bool:
+    rows = min(len(new), len(old))
+    return torch.equal(new[:rows], old[:rows])
 
 
 new_head = Exercise(
@@ -53,6 +76,19 @@ new_head = Exercise(
         "kept_old": Hint(
             "the model still has its old number of outputs. A number in a layer's `out_features` alone changes nothing.",
             "make a new layer and put it in place of the old one: `model.fc = nn.Linear(…, {classes})`.",
+        ),
+        "not_used": Hint(
+            "there is a new layer in the model, but nobody calls it: the model's `forward` uses the layer named `fc`.",
+            "the new layer must have the old one's name: `model.fc = nn.Linear(…, {classes})`.",
+        ),
+        "old_rows": Hint(
+            "the new head holds rows of the old head's weights. They were learnt for other classes.",
+            "a fresh layer begins with random weights: make a new `nn.Linear(…)` instead of cutting the old weights.",
+        ),
+        "rebuilt": Hint(
+            "a {kind} made of the model's layers is another model: what `forward` does between the layers (here a mean over rows and "
+            "columns) is lost.",
+            "do not make a {kind}; change the model that you were given: `model.fc = nn.Linear(…)`.",
         ),
         "shape": Hint(
             "for 8 pictures the output has the shape {got}; expected: {expected}.",
@@ -89,6 +125,32 @@ new_head = Exercise(
             "only the attribute",
             "def new_head(model, classes):\n    model.fc.out_features = classes\n    return model",
             "kept_old",
+        ),
+        KnownMistake(
+            "a new layer under another name",
+            "def new_head(model, classes):\n    model.head = nn.Linear(model.fc.in_features, classes)\n    return model",
+            "not_used",
+        ),
+        KnownMistake(
+            "rows of the old head",
+            """
+def new_head(model, classes):
+    old = model.fc
+    model.fc = nn.Linear(old.in_features, classes)
+    rows = min(classes, old.out_features)
+    with torch.no_grad():
+        model.fc.weight[:rows] = old.weight[:rows]
+    return model
+""",
+            "old_rows",
+        ),
+        KnownMistake(
+            "the layers in a row",
+            """
+def new_head(model, classes):
+    return nn.Sequential(*list(model.children())[:-1], nn.Linear(model.fc.in_features, classes))
+""",
+            "rebuilt",
         ),
         KnownMistake(
             "one layer more behind the old head",

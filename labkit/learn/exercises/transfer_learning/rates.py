@@ -48,8 +48,10 @@ def _probe_parameter_groups(answer: Any) -> None:
         raise Wrong("body_missing", names=", ".join(missing))
     if all(rates[p] == [_BODY] for p in head) and all(rates[p] == [_HEAD] for p in body):
         raise Wrong("swapped")
-    if any(rates[p] != [_HEAD] for p in head) or any(rates[p] != [_BODY] for p in body):
-        raise Wrong("rates", got=sorted({r for one in rates.values() for r in one}), expected=[_BODY, _HEAD])
+    for name, p in model.named_parameters():
+        if rates[id(p)] != [_HEAD if id(p) in head else _BODY]:
+            expected = "head_rate" if id(p) in head else "body_rate"
+            raise Wrong("rates", which=name, got=rates[id(p)][0], name_of=expected)
 
 
 parameter_groups = Exercise(
@@ -86,8 +88,8 @@ parameter_groups = Exercise(
             "`body_rate` goes with the body's parameters, `head_rate` with those of `model.fc`.",
         ),
         "rates": Hint(
-            "the rates are {got}; expected: {expected}.",
-            "use `body_rate` and `head_rate` as they are ({expected}), not {got}.",
+            "`{which}` has the rate {got:g}, and should have `{name_of}`. What belongs to the head, and what to the body?",
+            "only what lies in `model.fc` gets `head_rate`, all else `body_rate` (`{which}`: `{name_of}`, not {got:g}).",
         ),
         "compared": Hint(
             "`p in list_of_tensors` compares numbers, element by element, not 'is it this one?'. Go by names instead.",
@@ -133,6 +135,24 @@ def parameter_groups(model, body_rate, head_rate):
     return [{"params": body, "lr": body_rate}, {"params": head, "lr": head_rate}]
 """,
             "compared",
+        ),
+        KnownMistake(
+            "weights here, biases there",
+            """
+def parameter_groups(model, body_rate, head_rate):
+    weights = [p for name, p in model.named_parameters() if "weight" in name]
+    biases = [p for name, p in model.named_parameters() if "bias" in name]
+    return [{"params": weights, "lr": body_rate}, {"params": biases, "lr": head_rate}]
+""",
+            "rates",
+        ),
+        KnownMistake(
+            "one group for all",
+            """
+def parameter_groups(model, body_rate, head_rate):
+    return [{"params": model.parameters(), "lr": body_rate}]
+""",
+            "rates",
         ),
         KnownMistake(
             "only the body",
@@ -203,6 +223,10 @@ def _probe_throughput(answer: Any) -> None:
         raise Wrong("no_batch")
     if alike(_quartiles([_BATCH / s for s in _ALL])):
         raise Wrong("warm_up")
+    if alike(_quartiles([_BATCH / s for s in _ALL[:_WARM_UP]])):
+        raise Wrong("only_warm_up")
+    if alike(_quartiles([_BATCH * s for s in _STEPS])):
+        raise Wrong("upside_down")
     if alike([min(rates), right[1], max(rates)]):
         raise Wrong("extremes")
     middle = float(numbers[1])
@@ -215,6 +239,7 @@ throughput = Exercise(
     name="throughput",
     lesson="06",
     probe=_probe_throughput,
+    errors={"quantile() q": "quantile", "for /: 'int' and 'list'": "list_divided"},
     hints={
         "not_numbers": Hint(
             "give back three numbers: quartile, median, quartile (this was: {kind}).", "three numbers, not a {kind}."
@@ -237,6 +262,22 @@ throughput = Exercise(
         "warm_up": Hint(
             "the first `warm_up` steps are in it. They pay for compiling, caches and the first allocations.",
             "`seconds[warm_up:]` leaves them out.",
+        ),
+        "only_warm_up": Hint(
+            "you kept the warm-up and left out the rest. The slice should begin where the warm-up ends.",
+            "`seconds[warm_up:]`, the colon behind: `seconds[:warm_up]` is the warm-up itself.",
+        ),
+        "upside_down": Hint(
+            "images *times* seconds grows with a slower step. How many images fit into one second?",
+            "the rate of a step is `batch / seconds`, not `batch * seconds`.",
+        ),
+        "quantile": Hint(
+            "`torch.quantile` is strict: the shares go from 0 to 1 (0.25, not 25) and have the same dtype as the rates{where}.",
+            "`torch.quantile(rates, torch.tensor([0.25, 0.5, 0.75], dtype=rates.dtype))` ({error}).",
+        ),
+        "list_divided": Hint(
+            "a number divided by a list{where}: Python does not go through a list by itself.",
+            "`[batch / s for s in seconds[warm_up:]]`, or make a tensor of the seconds first.",
         ),
         "extremes": Hint(
             "those are the slowest and the fastest step: two accidents. Quartiles say how an ordinary step varies.",
@@ -263,6 +304,40 @@ def throughput(seconds, batch, warm_up):
     return torch.quantile(torch.tensor([batch / s for s in seconds]), torch.tensor([0.25, 0.5, 0.75])).tolist()
 """,
             "warm_up",
+        ),
+        KnownMistake(
+            "the warm-up alone",
+            """
+def throughput(seconds, batch, warm_up):
+    return torch.quantile(torch.tensor([batch / s for s in seconds[:warm_up]]), torch.tensor([0.25, 0.5, 0.75])).tolist()
+""",
+            "only_warm_up",
+        ),
+        KnownMistake(
+            "images times seconds",
+            """
+def throughput(seconds, batch, warm_up):
+    return torch.quantile(torch.tensor([batch * s for s in seconds[warm_up:]]), torch.tensor([0.25, 0.5, 0.75])).tolist()
+""",
+            "upside_down",
+        ),
+        KnownMistake(
+            "quantiles in per cent",
+            """
+def throughput(seconds, batch, warm_up):
+    rates = torch.tensor([batch / s for s in seconds[warm_up:]])
+    return torch.quantile(rates, torch.tensor([25, 50, 75])).tolist()
+""",
+            "quantile",
+        ),
+        KnownMistake(
+            "divides by the list",
+            """
+def throughput(seconds, batch, warm_up):
+    rates = torch.tensor(batch / seconds[warm_up:])
+    return torch.quantile(rates, torch.tensor([0.25, 0.5, 0.75])).tolist()
+""",
+            "list_divided",
         ),
         KnownMistake(
             "all images by all seconds",

@@ -6,27 +6,14 @@ import torch
 from torch import Tensor, nn
 
 
-class Norm(nn.BatchNorm2d):
-    """A batch norm that remembers in which order it was put into train (True) and eval (False) mode."""
-
-    def __init__(self, features: int) -> None:
-        self.history: list[bool] = []
-        super().__init__(features)
-
-    def train(self, mode: bool = True) -> Norm:
-        self.history.append(mode)
-        super().train(mode)
-        return self
-
-
 class Toy(nn.Module):
     """[N, 3, H, W] -> [N, classes]. ``fc`` is the head; ``width`` features reach it."""
 
     def __init__(self, classes: int = 5, width: int = 12) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(3, 6, 3, padding=1, bias=False)
-        self.bn1 = Norm(6)
-        inner = nn.Sequential(nn.Conv2d(6, width, 3, padding=1), Norm(width), nn.ReLU())
+        self.bn1 = nn.BatchNorm2d(6)
+        inner = nn.Sequential(nn.Conv2d(6, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU())
         self.layer1 = nn.Sequential(inner, nn.Dropout(0.5))
         self.fc = nn.Linear(width, classes)
 
@@ -49,9 +36,9 @@ def toy(classes: int = 5, width: int = 12) -> Toy:
     return model
 
 
-def norms(model: nn.Module) -> list[Norm]:
+def norms(model: nn.Module) -> list[nn.BatchNorm2d]:
     """The batch norms of a Toy, from the outermost inwards."""
-    return [module for module in model.modules() if isinstance(module, Norm)]
+    return [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
 
 
 def batch(count: int = 8) -> Tensor:
