@@ -202,7 +202,9 @@ def decide(log_ratios: Floats, *, stolen: float = 0.0, level: float = LEVEL, con
     if stolen >= SPOILT:
         return Ruling("inconclusive", f"other processes took {stolen:.0%} of the time", low, high)
     if widest > math.log1p(TIGHT):
-        return Ruling("inconclusive", "the spread is too wide" + disturbed, low, high)
+        ends = f"{math.exp(low):.3g} to {math.exp(min(high, 700.0)):.3g}"
+        told = f"the spread is too wide (the verdict's own, stricter interval is {ends})"
+        return Ruling("inconclusive", told + disturbed, low, high)
     return Ruling(
         "no difference shown", f"a difference, if there is one, is under {_percent(math.expm1(widest))}", low, high
     )
