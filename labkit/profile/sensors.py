@@ -10,11 +10,13 @@ import csv
 import io
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 DRM = Path("/sys/class/drm")
+LEAST_S = 0.1  # the kernel counts a CPU's time in hundredths of a second: over less than this a share is chance
 _AMD = "0x1002"
 _NVIDIA_FIELDS = "index,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu"
 
@@ -125,11 +127,16 @@ class Processor:
         import psutil
 
         self._psutil, self._process = psutil, psutil.Process(os.getpid())
-        psutil.cpu_percent(None)  # the first answer covers no time
+        psutil.cpu_percent(None)  # from here on the next answer counts
+        self._asked = time.monotonic()
 
     def read(self) -> tuple[Reading, ...]:
+        """The busy share since the last reading; None where that is so short ago that its clock has not moved."""
         memory, total = self._process.memory_info().rss, self._psutil.virtual_memory().total
-        return (Reading("CPU", 0, self._psutil.cpu_percent(None), memory, total),)
+        busy, now = None, time.monotonic()
+        if now - self._asked >= LEAST_S:
+            busy, self._asked = self._psutil.cpu_percent(None), now
+        return (Reading("CPU", 0, busy, memory, total),)
 
 
 def _ask_amd_smi() -> tuple[Reading, ...]:

@@ -70,6 +70,15 @@ def test_the_cpu_is_called_the_cpu() -> None:
     assert reading.power_w is None and reading.temperature_c is None, "unknown is None"
 
 
+def test_a_share_over_no_time_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """psutil answers 0.0 then, which would pull down the average of a short watch."""
+    clock = iter([0.0, 0.01, 0.5, 0.51])
+    monkeypatch.setattr(sensors.time, "monotonic", lambda: next(clock))
+    cpu = sensors.Processor()
+    monkeypatch.setattr(cpu._psutil, "cpu_percent", lambda interval: 75.0)
+    assert [cpu.read()[0].busy_percent for _ in range(3)] == [None, 75.0, None]
+
+
 def test_without_a_gpu_and_its_tools_the_cpu_is_watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sensors, "driver", lambda root=tmp_path: ())
     monkeypatch.setattr("shutil.which", lambda name: None)
