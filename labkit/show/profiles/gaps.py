@@ -29,10 +29,12 @@ def gaps(profile: Profile, *, bins: int = 40) -> Picture:
     """
     found = ask.gaps(profile).filter(pl.col("length_ns") > 0)
     if found.height == 0:
-        has = ask.window(profile) is not None
-        return look.nothing(
-            profile, "Idle gaps", "The GPU was never idle." if has else "This profile has no kernels with time stamps."
-        )
+        count = profile.dispatches.height
+        words = {
+            0: "This profile has no kernels with time stamps.",
+            1: "A single kernel has no gap before or after it.",
+        }
+        return look.nothing(profile, "Idle gaps", words.get(count, "The GPU was never idle."))
     length = found["length_ns"].to_numpy()
     low, high = max(float(length.min()) / 1.05, _LEAST_NS), max(float(length.max()) * 1.3, 2 * _LEAST_NS)
     overhead = ask.launches(profile).overhead_ns

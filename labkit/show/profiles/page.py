@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labkit.errors import LabkitError
 from labkit.profile import page as text
-from labkit.profile.diagnosis import Diagnosis
+from labkit.profile.diagnosis import Diagnosis, counted
 from labkit.profile.diagnosis_evidence import Evidence
 from labkit.profile.table import Profile
 from labkit.show import style
@@ -107,7 +107,7 @@ def as_html(profile: Profile, diagnosis: Diagnosis, *, before: Profile | None = 
     pictures: list[tuple[str, Callable[[], Picture]]] = [
         ("What ran when", lambda: timeline(profile)),
         ("Where the time goes", lambda: kernels(profile)),
-        ("Why the GPU was idle", lambda: gaps(profile)),
+        *([] if counted(profile) else [("Why the GPU was idle", lambda: gaps(profile))]),
         ("How far from the roof", lambda: roofline(profile, gpu)),
     ]
     if before is not None:

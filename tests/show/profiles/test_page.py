@@ -7,6 +7,7 @@ import pytest
 from labkit.cli import main
 from labkit.errors import LabkitError
 from labkit.profile import diagnose, simulate
+from labkit.profile import read as profiles_read
 from labkit.profile.table import Profile
 from labkit.show.profiles import page
 
@@ -101,3 +102,10 @@ def test_a_device_is_not_replaced(tmp_path):
     with pytest.raises(LabkitError, match="is no HTML page"):
         page.write(run, diagnose(run), tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_counters_leave_no_picture_of_idle_time(tmp_path):
+    simulate.write(simulate.training("mlp", "Instinct MI210", steps=2), tmp_path, "rocprof-compute-csv")
+    counted = profiles_read(tmp_path)
+    made = page.as_html(counted, diagnose(counted))
+    assert "<h2>How far from the roof</h2>" in made and "<h2>Why the GPU was idle</h2>" not in made

@@ -1,5 +1,7 @@
 """Kernels, gaps, roofline and comparison."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -149,7 +151,10 @@ def test_long_names_of_the_host_leave_room_for_the_share(clashes):
 
 
 def test_without_bytes_rates_stand_beside_peaks(healthy):
-    picture = roofline(healthy)
+    bare = healthy.events.with_columns(
+        pl.when(pl.col("kind") != "dispatch").then(name).alias(name) for name in ("flops", "bytes")
+    )
+    picture = roofline(replace(healthy, events=bare))  # as a trace with shapes has it
     assert "does not say how many bytes" in picture.text and picture.values[0]["intensity"] is None
     assert "SIMULATED" in picture.text
     unknown = Profile("x", healthy.events, "x")
@@ -162,3 +167,10 @@ def test_before_and_after(starved, healthy, real):
     assert found.step_ratio is not None and found.step_ratio < 1
     assert "time per step" in picture.text and "GPU idle" in picture.text
     assert "SIMULATED" in compare(real, healthy).text
+
+
+def test_a_single_kernel_is_not_called_never_idle():
+    alone = Profile(
+        "test", events({"device": [0], "name": ["k"], "start_ns": [0], "end_ns": [9]}, kind="dispatch"), "test"
+    )
+    assert "single kernel" in gaps(alone).text and "never idle" not in gaps(alone).text
