@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from labkit.learn.exercises.mixed_precision.choosing import choose_precision
 from labkit.learn.exercises.mixed_precision.formats import pick_scale, spacing_at
 from labkit.learn.exercises.mixed_precision.quizzes import QUIZZES
-from labkit.learn.exercises.mixed_precision.reading import as_accurate, choose_precision, read_speedup
+from labkit.learn.exercises.mixed_precision.reading import as_accurate, read_speedup
 from labkit.learn.exercises.mixed_precision.scaling import scaled_step
 from labkit.learn.exercises.mixed_precision.steps import autocast_step
 

@@ -33,6 +33,9 @@ def _probe_spacing_at(answer: Any) -> None:
         (x, dtype, one_number(call(answer, x, dtype), "not_a_number"), _next_after(x, dtype)) for x, dtype in _PLACES
     ]
     values = {"x": 1000.0, "format": "bfloat16", "got": given[2][2], "right": given[2][3]}
+    for bits, precise in ((64, 2.0**-52), (32, 2.0**-23)):
+        if all(math.isclose(got, precise * 2.0 ** math.floor(math.log2(x)), rel_tol=1e-6) for x, _, got, _ in given):
+            raise Wrong("other_format", bits=bits, **values)
     if all(got == torch.finfo(dtype).eps for _, dtype, got, _ in given):
         raise Wrong("always_eps", **values)
     if all(math.isclose(got, x * torch.finfo(dtype).eps, rel_tol=1e-3) for x, dtype, got, _ in given):
@@ -56,6 +59,10 @@ spacing_at = Exercise(
     hints={
         "not_a_number": Hint(
             "give back a number (this was: {kind}).", "end with `return` and the distance, not a {kind}."
+        ),
+        "other_format": Hint(
+            "those are the steps of a float with {bits} bits. At {x:g} in {format} the next number is {right:g} away, not {got:g}.",
+            "go by `torch.finfo(dtype).eps`, or make a tensor of the `dtype` first: a Python number has 64 bits ({right:g}, not {got:g}).",
         ),
         "always_eps": Hint(
             "`eps` is the step after 1 only. At {x:g} in {format} the next number is {right:g} away, you say {got:g}.",
@@ -88,6 +95,11 @@ spacing_at = Exercise(
     ),
     mistakes=(
         KnownMistake("eps everywhere", "def spacing_at(x, dtype):\n    return torch.finfo(dtype).eps", "always_eps"),
+        KnownMistake(
+            "Python's own next number",
+            "def spacing_at(x, dtype):\n    return math.nextafter(x, math.inf) - x",
+            "other_format",
+        ),
         KnownMistake("x times eps", "def spacing_at(x, dtype):\n    return x * torch.finfo(dtype).eps", "not_a_power"),
         KnownMistake(
             "int of the logarithm",
@@ -110,6 +122,11 @@ def spacing_at(x, dtype):
         ),
     ),
     variants=(
+        """
+def spacing_at(x, dtype):
+    t = torch.tensor(x, dtype=dtype)
+    return (torch.nextafter(t, torch.tensor(math.inf, dtype=dtype)).double() - t.double()).item()
+""",
         """
 def spacing_at(x, dtype):
     t = torch.tensor([x]).to(dtype)
@@ -136,6 +153,9 @@ def _probe_pick_scale(answer: Any) -> None:
         torch.tensor([[0.5, 2.0], [-7.0, 0.25]]),
         torch.tensor([1e-8, 3e-9]),
         torch.tensor([40_000.0, 2.0]),
+        torch.tensor([-130_000.0, 3.0]),  # only a factor below 1 will do
+        torch.tensor([0.5, -1.0]),  # 65,536 would be one step too far
+        torch.full((4, 4), 3e-4),  # many of the same size: the norm is larger than the largest
     ]
     given = [one_number(call(answer, g.clone()), "not_a_number") for g in cases]
     right = [_pick(g) for g in cases]
@@ -144,6 +164,8 @@ def _probe_pick_scale(answer: Any) -> None:
     largest = [float(g.abs().max()) for g in cases]
     if len(set(given)) == 1:
         raise Wrong("fixed", got=given[0], right=right[3], largest=largest[3])
+    if given == [math.log2(n) for n in right]:
+        raise Wrong("exponent", got=given[3], right=right[3])
     if any(not math.isfinite(n) or n <= 0 for n in given):
         raise Wrong("not_finite", got=next(n for n in given if not math.isfinite(n) or n <= 0))
     if given[1] > right[1] and given[2] > right[2] and given[0] == right[0]:
@@ -151,10 +173,10 @@ def _probe_pick_scale(answer: Any) -> None:
     for got, wanted, most in zip(given, right, largest, strict=True):
         if got != wanted:
             values = {"got": got, "right": wanted, "largest": most, "after": got * most}
+            if math.frexp(got)[0] != 0.5:
+                raise Wrong("no_power", **values)
             if got * most > _LARGEST:
                 raise Wrong("overflows", **values)
-            if math.log2(got) != int(math.log2(got)):
-                raise Wrong("no_power", **values)
             raise Wrong("too_small", **values)
 
 
@@ -170,8 +192,12 @@ pick_scale = Exercise(
             "you always say {got:,.0f}. The right factor depends on the gradient.",
             "compute it from the largest size: with {largest:g} there is room for {right:,.0f}, not only for {got:,.0f}.",
         ),
+        "exponent": Hint(
+            "{got:g} is the exponent. Asked is the factor itself: what do you multiply by?",
+            "`2.0 ** ` your number: {right:,.0f}, not {got:g}.",
+        ),
         "not_finite": Hint(
-            "your factor was {got}. Do you divide by the smallest number? It may be 0.",
+            "one of your factors was {got}. Does `//` or `int` cut it off, or do you divide by the smallest number, which may be 0?",
             "divide 65,504 by the *largest* size, `gradient.abs().max()`; you got {got}.",
         ),
         "sign": Hint(
@@ -179,16 +205,16 @@ pick_scale = Exercise(
             "`gradient.abs().max()`: then the factor is {right:,.0f}, not {got:,.0f}.",
         ),
         "overflows": Hint(
-            "largest size {largest:g} times your factor {got:,.0f} is {after:,.0f}: more than float16's 65,504.",
-            "round the power *down*: `math.floor(math.log2(65504 / largest))` gives {right:,.0f}, not {got:,.0f}.",
+            "largest size {largest:,g} times your factor {got:,.15g} is {after:,.0f}: more than float16's 65,504.",
+            "round the power *down*: `2.0 ** math.floor(math.log2(65504 / largest))` gives {right:,.15g}, not {got:,.15g}.",
         ),
         "no_power": Hint(
-            "{got:,.1f} is no power of two. Multiplying by a power of two only moves the exponent: nothing is rounded.",
-            "`2.0 ** math.floor(math.log2(65504 / largest))`: {right:,.0f} instead of {got:,.1f}.",
+            "{got:,.10g} is no power of two. Multiplying by a power of two only moves the exponent: nothing is rounded.",
+            "`2.0 ** math.floor(math.log2(65504 / largest))`: {right:,.15g} instead of {got:,.10g}.",
         ),
         "too_small": Hint(
-            "with the largest size {largest:g} there is room for a larger power of two than {got:,.8g}.",
-            "the largest power of two that still fits is {right:,.8g}, not {got:,.8g} (65,504 divided by the largest size).",
+            "with the largest size {largest:g} there is room for a larger power of two than {got:,.15g}.",
+            "the largest power of two that still fits is {right:,.15g}, not {got:,.15g} (65,504 divided by the largest size).",
         ),
     },
     push=(
@@ -213,6 +239,31 @@ pick_scale = Exercise(
             "overflows",
         ),
         KnownMistake(
+            "never below 1",
+            "def pick_scale(gradient):\n    return max(1.0, 2.0 ** math.floor(math.log2(65504 / gradient.abs().max().item())))",
+            "overflows",
+        ),
+        KnownMistake(
+            "65,536 instead of 65,504",
+            "def pick_scale(gradient):\n    return 2.0 ** math.floor(math.log2(65536 / gradient.abs().max().item()))",
+            "overflows",
+        ),
+        KnownMistake(
+            "int cuts towards zero",
+            "def pick_scale(gradient):\n    return 2.0 ** int(math.log2(65504 / gradient.abs().max().item()))",
+            "overflows",
+        ),
+        KnownMistake(
+            "the norm, not the largest",
+            "def pick_scale(gradient):\n    return 2.0 ** math.floor(math.log2(65504 / gradient.norm().item()))",
+            "too_small",
+        ),
+        KnownMistake(
+            "the exponent given back",
+            "def pick_scale(gradient):\n    return math.floor(math.log2(65504 / gradient.abs().max().item()))",
+            "exponent",
+        ),
+        KnownMistake(
             "by the smallest",
             """
 def pick_scale(gradient):
@@ -222,7 +273,7 @@ def pick_scale(gradient):
             "not_finite",
         ),
         KnownMistake(
-            "never below 1 and a step too careful",
+            "a step too careful",
             "def pick_scale(gradient):\n    return 2.0 ** (math.floor(math.log2(65504 / gradient.abs().max().item())) - 1)",
             "too_small",
         ),

@@ -1,10 +1,9 @@
-"""Reading results: a ratio with its interval, accuracies of several seeds, and what a GPU target can do."""
+"""Reading results: a ratio with its interval, and accuracies of several seeds."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from labkit.catalog import precision
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
 
@@ -37,7 +36,8 @@ def _probe_read_speedup(answer: Any) -> None:
     if given[0][2] == "slower" and given[1][2] == "faster":
         raise Wrong("turned_round", **values)
     if all(row[2] != "unclear" for row in given):
-        raise Wrong("never_unclear", **values)
+        low, high, got, right = next(row for row in given if row[3] == "unclear")
+        raise Wrong("never_unclear", low=low, high=high, got=got, right=right)
     if len(wrong) == 1 and (low, high) == (1.0, 1.3):
         raise Wrong("touches", **values)
     if all(row[3] != "unclear" and row[2] == "unclear" for row in wrong):
@@ -82,6 +82,11 @@ read_speedup = Exercise(
         KnownMistake(
             "by the middle",
             'def read_speedup(low, high):\n    return "faster" if (low + high) / 2 < 1 else "slower"',
+            "never_unclear",
+        ),
+        KnownMistake(
+            "the two ends compared with each other",
+            'def read_speedup(low, high):\n    return "faster" if high < low else "slower"',
             "never_unclear",
         ),
         KnownMistake(
@@ -133,6 +138,9 @@ _ACCURACIES: tuple[tuple[str, list[float], list[float], bool], ...] = (
     ("better", [94.0, 95.0, 96.0], [90.0, 91.0, 90.5], True),
     ("tight", [89.0, 89.2, 89.1], [90.0, 90.2, 90.1], False),
     ("equal", [90.0, 90.0, 90.0], [90.0, 90.0, 90.0], True),
+    ("low", [89.5, 89.5, 89.5], [90.0, 91.0, 92.0], True),
+    ("wide", [60.0, 89.0, 75.0], [90.0, 91.0, 92.0], False),
+    ("fallen", [70.0, 92.0, 92.5], [90.0, 91.0, 92.0], False),
     ("one seed", [90.0], [90.0], False),
 )
 
@@ -152,14 +160,22 @@ def _probe_as_accurate(answer: Any) -> None:
         raise Wrong("always", got=next(iter(given.values())))
     if given["one seed"] and all(given[name] == right for name, *_, right in _ACCURACIES[:-1]):
         raise Wrong("one_seed")
+    if given["wide"]:
+        raise Wrong("own_spread")
     if given["lucky"]:
         raise Wrong("best_seed")
     if not given["inside"]:
         raise Wrong("exactly")
+    if not given["low"]:
+        raise Wrong("narrow")
+    if given["fallen"]:
+        raise Wrong("middle_seed")
     if not given["better"]:
         raise Wrong("better")
     if given["tight"]:
         raise Wrong("own_limit")
+    if not given["equal"]:
+        raise Wrong("strict")
     raise Wrong("other", names=", ".join(name for name, *_, right in _ACCURACIES if given[name] != right))
 
 
@@ -167,7 +183,11 @@ as_accurate = Exercise(
     name="as_accurate",
     lesson="03",
     probe=_probe_as_accurate,
-    errors={"StatisticsError": "one_seed", "at least two data points": "one_seed"},
+    errors={
+        "StatisticsError": "one_seed",
+        "at least two data points": "one_seed",
+        "'list' object has no attribute 'mean'": "list_mean",
+    },
     hints={
         "not_a_bool": Hint(
             "give back True or False (this was: {kind}).", "a comparison is True or False; `return` it, not a {kind}."
@@ -186,6 +206,26 @@ as_accurate = Exercise(
         "exactly": Hint(
             "0.5 points less on average, while the reference itself moves by 2 points from seed to seed. Is that a difference?",
             "allow the reference's own spread, `max(reference) - min(reference)`.",
+        ),
+        "own_spread": Hint(
+            "60, 89 and 75 against 90, 91 and 92 count as accurate for you. Whose spread do you allow?",
+            "`max(reference) - min(reference)`: with the spread of `mine` a training that fails at times would be excused.",
+        ),
+        "narrow": Hint(
+            "1.5 points less on average, where the reference's own seeds lie 2 points apart: within their spread.",
+            "the limit is the largest minus the smallest of the reference, `max(reference) - min(reference)`, nothing narrower.",
+        ),
+        "middle_seed": Hint(
+            "70, 92 and 92.5 against 90, 91 and 92: one training failed, and you do not see it.",
+            "compare the means, `sum(mine) / len(mine)`: the seed in the middle hides the one that failed.",
+        ),
+        "strict": Hint(
+            "three times 90 against three times 90: as accurate, although the spread is 0.",
+            "`>=` (or `<=`), not `>`: a loss as large as the spread is still allowed.",
+        ),
+        "list_mean": Hint(
+            "these are plain lists; a list has no `mean`{where}.",
+            "`sum(mine) / len(mine)` is the mean of a list.",
         ),
         "better": Hint(
             "being *more* accurate counts as accurate too.",
@@ -212,6 +252,49 @@ as_accurate = Exercise(
             "no spread allowed",
             "def as_accurate(mine, reference):\n    return len(mine) > 1 and sum(mine) / len(mine) >= sum(reference) / len(reference)",
             "exactly",
+        ),
+        KnownMistake(
+            "the standard deviation",
+            """
+def as_accurate(mine, reference):
+    import statistics
+    lost = statistics.mean(reference) - statistics.mean(mine)
+    return len(reference) > 1 and lost <= statistics.stdev(reference)
+""",
+            "narrow",
+        ),
+        KnownMistake(
+            "the spread of the wrong list",
+            """
+def as_accurate(mine, reference):
+    spread = max(mine) - min(mine)
+    return len(mine) > 1 and sum(mine) / len(mine) >= sum(reference) / len(reference) - spread
+""",
+            "own_spread",
+        ),
+        KnownMistake(
+            "medians",
+            """
+def as_accurate(mine, reference):
+    import statistics
+    lost = statistics.median(reference) - statistics.median(mine)
+    return len(reference) > 1 and lost <= max(reference) - min(reference)
+""",
+            "middle_seed",
+        ),
+        KnownMistake(
+            "smaller than",
+            """
+def as_accurate(mine, reference):
+    spread = max(reference) - min(reference)
+    return len(mine) > 1 and sum(mine) / len(mine) > sum(reference) / len(reference) - spread
+""",
+            "strict",
+        ),
+        KnownMistake(
+            "as with a tensor",
+            "def as_accurate(mine, reference):\n    return mine.mean() >= reference.mean()",
+            "list_mean",
         ),
         KnownMistake(
             "both directions",
@@ -245,163 +328,6 @@ def as_accurate(mine, reference):
         return False
     lost = statistics.mean(reference) - statistics.mean(mine)
     return not lost > max(reference) - min(reference) + 1e-9
-""",
-    ),
-)
-
-
-_TARGETS = ("gfx942", "gfx1030", "gfx90a:sramecc+:xnack-", "gfx1100", "gfx906", "gfx1201", "gfx9999")
-
-
-def _choice(gfx: str) -> tuple[str, bool]:
-    """bfloat16 where the silicon has it, else float16 with a scaler, else float32."""
-    support = precision.dtype_support(gfx)
-    if support["bfloat16"].native:
-        return "bfloat16", False
-    return ("float16", True) if support["float16"].native else ("float32", False)
-
-
-def _probe_choose_precision(answer: Any) -> None:
-    given: dict[str, tuple[str, bool]] = {}
-    for gfx in _TARGETS:
-        got = call(answer, gfx)
-        if not isinstance(got, (tuple, list)) or len(got) != 2:
-            raise Wrong("not_a_pair", kind=type(got).__name__)
-        dtype, scaler = str(got[0]).removeprefix("torch."), got[1]
-        if dtype not in precision.DTYPES or not isinstance(scaler, (bool, int)):
-            raise Wrong("not_a_pair", kind=f"({got[0]!r}, {got[1]!r})")
-        given[gfx] = (dtype, bool(scaler))
-    wrong = {gfx: (got, _choice(gfx)) for gfx, got in given.items() if got != _choice(gfx)}
-    if not wrong:
-        return
-    if given["gfx1030"][0] == "bfloat16":
-        raise Wrong("emulated")
-    if given["gfx942"] == ("bfloat16", True):
-        raise Wrong("scaler_for_bfloat16")
-    if given["gfx1030"] == ("float16", False):
-        raise Wrong("no_scaler")
-    if all(got[0] == "float16" for gfx, got in given.items() if gfx != "gfx9999"):
-        raise Wrong("float16_first")
-    if set(wrong) == {"gfx9999"}:
-        raise Wrong("unknown_target", got=given["gfx9999"][0])
-    if set(wrong) == {"gfx90a:sramecc+:xnack-"}:
-        raise Wrong("long_name", got=given["gfx90a:sramecc+:xnack-"][0])
-    gfx, (got_pair, right) = next(iter(wrong.items()))
-    raise Wrong("other", gfx=gfx, got=got_pair, right=right)
-
-
-choose_precision = Exercise(
-    name="choose_precision",
-    lesson="03",
-    probe=_probe_choose_precision,
-    hints={
-        "not_a_pair": Hint(
-            "give back a pair: a format's name and True or False (this was: {kind}).",
-            'for example `return "float16", True`; this was {kind}.',
-        ),
-        "emulated": Hint(
-            "an RX 6800 (gfx1030) gets bfloat16. It computes it by way of float32: no time is saved. What does its status say?",
-            '`support["bfloat16"].native`, not the truth of an entry or `is_bf16_supported()`: "emulated" is not native.',
-        ),
-        "scaler_for_bfloat16": Hint(
-            "bfloat16 with a GradScaler: it has float32's range. What is there to rescue?",
-            '`return "bfloat16", False`: only float16 needs the scaler.',
-        ),
-        "no_scaler": Hint(
-            "float16 without a GradScaler loses the small gradients, as section 4 showed.",
-            '`return "float16", True`.',
-        ),
-        "float16_first": Hint(
-            "an MI300X has both, and you take the one that needs a scaler.",
-            "ask for bfloat16 first; float16 is for targets where bfloat16 is not native.",
-        ),
-        "unknown_target": Hint(
-            "nothing is known of gfx9999, and you say {got}.",
-            'where neither status is "native": `return "float32", False`, not {got}.',
-        ),
-        "long_name": Hint(
-            "`gfx90a:sramecc+:xnack-` is a gfx90a, as PyTorch spells it; you say {got}.",
-            "`precision.dtype_support(gfx)` understands the long name itself: look nothing up in a list of your own ({got} now).",
-        ),
-        "other": Hint(
-            "{gfx} should be {right}, not {got}.",
-            "bfloat16 native, else float16 native, else float32: {gfx} is {right}, not {got}.",
-        ),
-    },
-    push=(
-        "`precision.dtype_support(gfx)` gives one entry per format; each has `.native`.",
-        "Three returns: bfloat16 without, float16 with, float32 without a scaler.",
-    ),
-    mistakes=(
-        KnownMistake(
-            "whatever PyTorch accepts",
-            """
-def choose_precision(gfx):
-    support = precision.dtype_support(gfx)
-    if support["bfloat16"].status != "none":
-        return "bfloat16", False
-    return "float16", True
-""",
-            "emulated",
-        ),
-        KnownMistake(
-            "always a scaler",
-            """
-def choose_precision(gfx):
-    support = precision.dtype_support(gfx)
-    if support["bfloat16"].native:
-        return "bfloat16", True
-    return ("float16", True) if support["float16"].native else ("float32", False)
-""",
-            "scaler_for_bfloat16",
-        ),
-        KnownMistake(
-            "never a scaler",
-            """
-def choose_precision(gfx):
-    for dtype in ("bfloat16", "float16"):
-        if precision.dtype_support(gfx)[dtype].native:
-            return dtype, False
-    return "float32", False
-""",
-            "no_scaler",
-        ),
-        KnownMistake(
-            "float16 first",
-            """
-def choose_precision(gfx):
-    support = precision.dtype_support(gfx)
-    if support["float16"].native:
-        return "float16", True
-    return ("bfloat16", False) if support["bfloat16"].native else ("float32", False)
-""",
-            "float16_first",
-        ),
-        KnownMistake(
-            "float16 for strangers",
-            """
-def choose_precision(gfx):
-    return ("bfloat16", False) if precision.dtype_support(gfx)["bfloat16"].native else ("float16", True)
-""",
-            "unknown_target",
-        ),
-        KnownMistake(
-            "a list by hand",
-            """
-def choose_precision(gfx):
-    if gfx in ("gfx90a", "gfx942", "gfx950") or gfx.startswith(("gfx11", "gfx12")):
-        return "bfloat16", False
-    return ("float32", False) if gfx == "gfx9999" else ("float16", True)
-""",
-            "long_name",
-        ),
-    ),
-    variants=(
-        """
-def choose_precision(gfx):
-    native = precision.native_dtypes(gfx)
-    dtype = next((name for name in ("bfloat16", "float16") if name in native), "float32")
-    return torch.__dict__[dtype], dtype == "float16"
 """,
     ),
 )

@@ -66,6 +66,8 @@ def _probe_scaled_step(answer: Any) -> None:
         raise Wrong("no_backward")
     if "step" not in calls:
         raise Wrong("plain_step" if step.steps else "no_step")
+    if step.steps > 1:
+        raise Wrong("two_steps", steps=step.steps)
     right = step.gradient(torch.float16)
     used = _length(step.stepped) if step.stepped else 0.0
     if not alike(step.stepped, _clipped(right)):
@@ -75,7 +77,11 @@ def _probe_scaled_step(answer: Any) -> None:
             raise Wrong("stale", **values)
         if alike(step.stepped, right):
             by_hand = "unscale_" in calls[: calls.index("step")]
-            raise Wrong("clip_too_late" if by_hand else "no_clip", **values)
+            raise Wrong("clip_misplaced" if by_hand else "no_clip", **values)
+        if alike(step.stepped, [g / _FACTOR for g in right]):
+            raise Wrong("not_scaled", factor=_FACTOR)
+        if alike(step.stepped, [g.clamp(-_MOST, _MOST) for g in right]):
+            raise Wrong("by_value", **values)
         raise Wrong("clipped_scaled" if used < 0.1 * _MOST else "other", **values)
     if step.steps == 0:
         raise Wrong("no_step")
@@ -89,17 +95,78 @@ def _probe_scaled_step(answer: Any) -> None:
         raise Wrong("scaled_loss", got=float(step.result), factor=_FACTOR)
 
 
+_FORWARD = """    optimizer.zero_grad()
+    with torch.amp.autocast(x.device.type, dtype=torch.float16):
+        loss = loss_fn(model(x), y)
+"""
+_SCALE, _UNSCALE = "scaler.scale(loss).backward()", "scaler.unscale_(optimizer)"
+_CLIP = "nn.utils.clip_grad_norm_(model.parameters(), max_norm)"
+_STEP, _UPDATE = "scaler.step(optimizer)", "scaler.update()"
+_OWN = "scaler = torch.amp.GradScaler(x.device.type)"
+
+
+def _slip(what: str, hint: str, *calls: str, forward: str = _FORWARD) -> KnownMistake:
+    """A wrong answer: the forward pass, then these calls."""
+    lines = "".join(f"    {line}\n" for line in (*calls, "return loss"))
+    return KnownMistake(
+        what, f"def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):\n{forward}{lines}", hint
+    )
+
+
 scaled_step = Exercise(
     name="scaled_step",
     lesson="03",
     probe=_probe_scaled_step,
-    errors={"unscale_() is being called after step()": "unscale_late", "No inf checks were recorded": "plain_step"},
+    errors={
+        "unscale_() is being called after step()": "unscale_late",
+        "unscale_() has already been called": "unscale_twice",
+        "_scale is None": "scale_late",
+        "has no attribute 'unscale'": "no_underscore",
+        "No inf checks were recorded": "plain_step",
+        "`device_type` of type `str`": "no_device_type",
+        "does not require grad": "not_recorded",
+    },
     hints={
         "no_autocast": Hint(
             "the forward pass ran in {got}, not in float16.",
             "`with torch.amp.autocast(x.device.type, dtype=torch.float16):` around model and loss (now {got}).",
         ),
-        "no_scale": Hint("the loss is never scaled.", "`scaler.scale(loss).backward()` instead of `loss.backward()`."),
+        "no_scale": Hint(
+            "the `scaler` that your function is given never scales the loss.",
+            "`scaler.scale(loss).backward()` instead of `loss.backward()`, with the `scaler` from the parameters.",
+        ),
+        "not_scaled": Hint(
+            "the gradient at the step is {factor:g} times too small: `scale` was called, but `backward()` ran on the loss as it is.",
+            "in one line: `scaler.scale(loss).backward()`. `scale` gives back a new tensor, {factor:g} times the loss.",
+        ),
+        "two_steps": Hint(
+            "the weights move {steps} times with one batch. Which call makes a step?",
+            "`scaler.step(optimizer)` calls `optimizer.step()` itself; leave the other one out (now {steps} steps).",
+        ),
+        "by_value": Hint(
+            "you clip each number by itself: the whole gradient still has length {got:.2f}, not {expected:g}.",
+            "`clip_grad_norm_`, not `clip_grad_value_` (length {got:.2f}, wanted {expected:g}).",
+        ),
+        "unscale_twice": Hint(
+            "`unscale_` is called a second time{where}. Once per step is all that it allows.",
+            "`unscale_` once, before the clipping; `scaler.step` knows that it is done ({error}).",
+        ),
+        "scale_late": Hint(
+            "the scaler has not scaled anything yet{where}.",
+            "`scaler.scale(loss).backward()` comes first, then `scaler.unscale_(optimizer)` ({error}).",
+        ),
+        "no_underscore": Hint(
+            "the scaler has no `unscale`: its name ends in an underscore, because it works in place{where}.",
+            "`scaler.unscale_(optimizer)`, with the underscore.",
+        ),
+        "no_device_type": Hint(
+            "`autocast` first wants the kind of device as text{where}.",
+            "`torch.amp.autocast(x.device.type, dtype=torch.float16)`: `x.device.type` is such a text, `x.device` is not.",
+        ),
+        "not_recorded": Hint(
+            "nothing was recorded for `backward()`{where}. Is there a `torch.no_grad()` or a `.detach()`?",
+            "no `no_grad`, `inference_mode` or `detach` around the forward pass ({error}).",
+        ),
         "no_backward": Hint(
             "no gradient reaches the weights.", "`scaler.scale(loss).backward()`: scale alone computes nothing."
         ),
@@ -112,8 +179,8 @@ scaled_step = Exercise(
             "the gradient at the step has length {got:.2f}; it should have been clipped to {expected:g}.",
             "`nn.utils.clip_grad_norm_(model.parameters(), max_norm)` between unscale_ and step ({got:.2f}, not {expected:g}).",
         ),
-        "clip_too_late": Hint(
-            "the gradient at the step has length {got:.2f}, not {expected:g}. Does the clipping come after the step?",
+        "clip_misplaced": Hint(
+            "the gradient at the step has length {got:.2f}, not {expected:g}. Does the clipping come between `unscale_` and `step`?",
             "`unscale_`, clip, `step`: in this order; at the step the length is still {got:.2f} (wanted: {expected:g}).",
         ),
         "clipped_scaled": Hint(
@@ -132,7 +199,9 @@ scaled_step = Exercise(
         "stale": Hint(
             "the gradient of the step before is still in it.", "`optimizer.zero_grad()` before `backward()`."
         ),
-        "not_a_loss": Hint("give back the loss (this was: {kind}).", "end with `return loss`, not a {kind}."),
+        "not_a_loss": Hint(
+            "give back the loss as a tensor (this was: {kind}).", "end with `return loss`, not a {kind}."
+        ),
         "scaled_loss": Hint(
             "you give back {got:,.0f}: the loss times the factor. Nobody can compare that.",
             "keep `loss` as it is and write `scaler.scale(loss).backward()` (factor {factor:g}, you gave back {got:,.0f}).",
@@ -147,145 +216,65 @@ scaled_step = Exercise(
         "`scaler.scale(loss).backward()`, `scaler.unscale_(optimizer)`, clip, `scaler.step(optimizer)`, `scaler.update()`.",
     ),
     mistakes=(
-        KnownMistake(
-            "clipped while still multiplied",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    scaler.scale(loss).backward()
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    scaler.step(optimizer)
-    scaler.update()
-    return loss
-""",
-            "clipped_scaled",
+        _slip("clipped while still multiplied", "clipped_scaled", _SCALE, _CLIP, _STEP, _UPDATE),
+        _slip("optimizer.step out of habit", "plain_step", _SCALE, _UNSCALE, _CLIP, "optimizer.step()", _UPDATE),
+        _slip("both steps", "two_steps", _SCALE, _UNSCALE, _CLIP, _STEP, "optimizer.step()", _UPDATE),
+        _slip("the loss not scaled", "no_scale", "loss.backward()", _CLIP, "optimizer.step()"),
+        _slip(
+            "the product thrown away",
+            "not_scaled",
+            "loss.backward()",
+            "scaler.scale(loss)",
+            _UNSCALE,
+            _CLIP,
+            _STEP,
+            _UPDATE,
         ),
-        KnownMistake(
-            "optimizer.step out of habit",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    optimizer.step()
-    scaler.update()
-    return loss
-""",
-            "plain_step",
+        _slip("a scaler of its own", "no_scale", _OWN, _SCALE, _UNSCALE, _CLIP, _STEP, _UPDATE),
+        _slip("no update", "no_update", _SCALE, _UNSCALE, _CLIP, _STEP),
+        _slip("not clipped", "no_clip", _SCALE, _STEP, _UPDATE),
+        _slip(
+            "clipped number by number", "by_value", _SCALE, _UNSCALE, _CLIP.replace("norm_(", "value_("), _STEP, _UPDATE
         ),
-        KnownMistake(
-            "the loss not scaled",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    optimizer.step()
-    return loss
-""",
-            "no_scale",
-        ),
-        KnownMistake(
-            "no update",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    scaler.step(optimizer)
-    return loss
-""",
-            "no_update",
-        ),
-        KnownMistake(
-            "not clipped",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    return loss
-""",
-            "no_clip",
-        ),
-        KnownMistake(
-            "clipped after the step",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    scaler.step(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    scaler.update()
-    return loss
-""",
-            "clip_too_late",
-        ),
-        KnownMistake(
+        _slip("clipped after the step", "clip_misplaced", _SCALE, _UNSCALE, _STEP, _CLIP, _UPDATE),
+        _slip("clipped before there is a gradient", "clip_misplaced", _CLIP, _SCALE, _UNSCALE, _STEP, _UPDATE),
+        _slip("unscaled twice", "unscale_twice", _SCALE, _UNSCALE, _CLIP, _UNSCALE, _STEP, _UPDATE),
+        _slip("unscaled before anything is scaled", "scale_late", _UNSCALE, _SCALE, _CLIP, _STEP, _UPDATE),
+        _slip("the underscore forgotten", "no_underscore", _SCALE, "scaler.unscale(optimizer)", _CLIP, _STEP, _UPDATE),
+        _slip(
             "the scaled loss given back",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    loss = scaler.scale(loss)
-    loss.backward()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    scaler.step(optimizer)
-    scaler.update()
-    return loss
-""",
             "scaled_loss",
+            "loss = scaler.scale(loss)",
+            "loss.backward()",
+            _UNSCALE,
+            _CLIP,
+            _STEP,
+            _UPDATE,
         ),
-        KnownMistake(
+        _slip(
             "no autocast",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    optimizer.zero_grad()
-    loss = loss_fn(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    scaler.step(optimizer)
-    scaler.update()
-    return loss
-""",
             "no_autocast",
+            _SCALE,
+            _UNSCALE,
+            _CLIP,
+            _STEP,
+            _UPDATE,
+            forward="    optimizer.zero_grad()\n    loss = loss_fn(model(x), y)\n",
         ),
-        KnownMistake(
-            "no zero_grad",
-            """
-def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
-    with torch.amp.autocast(x.device.type, dtype=torch.float16):
-        loss = loss_fn(model(x), y)
-    scaler.scale(loss).backward()
-    scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    scaler.step(optimizer)
-    scaler.update()
-    return loss
-""",
-            "stale",
-        ),
+        _slip("no zero_grad", "stale", _SCALE, _UNSCALE, _CLIP, _STEP, _UPDATE, forward=_FORWARD.partition("\n")[2]),
     ),
     variants=(
+        """
+def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
+    optimizer.zero_grad()
+    with torch.amp.autocast(x.device.type, dtype=torch.float16):
+        loss = loss_fn(model(x), y)
+    scaler.scale(loss).backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm * scaler.get_scale())
+    scaler.step(optimizer)
+    scaler.update()
+    return loss
+""",
         """
 def scaled_step(model, optimizer, scaler, loss_fn, x, y, max_norm):
     model.zero_grad()

@@ -90,6 +90,10 @@ def _probe_autocast_step(answer: Any) -> None:
             raise Wrong("backward_inside")
         if step.steps == 0:
             raise Wrong("no_step")
+        if step.steps > 1:
+            raise Wrong("two_steps", steps=step.steps)
+        if not any(bool(g.any()) for g in step.stepped):
+            raise Wrong("no_gradient")
         right = step.gradient(dtype)
         if not alike(step.stepped, right):
             stale = [g + 8.0 for g in right]
@@ -105,6 +109,8 @@ autocast_step = Exercise(
     lesson="03",
     probe=_probe_autocast_step,
     errors={
+        "`device_type` of type `str`": "no_device_type",
+        "does not require grad": "not_recorded",
         "must have the same dtype": "cast_by_hand",
         "should be the same": "cast_by_hand",
         "expected m1 and m2": "cast_by_hand",
@@ -133,6 +139,22 @@ autocast_step = Exercise(
             "end the `with` block after the loss; `loss.backward()` stands one indentation to the left.",
         ),
         "no_step": Hint("the weights never move.", "`optimizer.step()` after `loss.backward()`."),
+        "two_steps": Hint(
+            "the optimizer makes {steps} steps with one batch.",
+            "`optimizer.step()` once, after `backward()` (now {steps} times).",
+        ),
+        "no_gradient": Hint(
+            "at `optimizer.step()` there is no gradient. In which order are `zero_grad()`, `backward()` and `step()` called?",
+            "`zero_grad()` first, `backward()` in the middle, `step()` last.",
+        ),
+        "no_device_type": Hint(
+            "`autocast` first wants the kind of device as text, such as 'cpu' or 'cuda'{where}.",
+            "`x.device.type` is that text, `x.device` and `dtype` are not: `torch.amp.autocast(x.device.type, dtype=dtype)`.",
+        ),
+        "not_recorded": Hint(
+            "nothing was recorded for `backward()`{where}. Is there a `torch.no_grad()` or a `.detach()`?",
+            "no `no_grad`, `inference_mode` or `detach` around the forward pass: `backward()` needs what they leave out ({error}).",
+        ),
         "stale": Hint(
             "the step used the gradient of the step before, too.", "`optimizer.zero_grad()` before `backward()`."
         ),
@@ -243,6 +265,58 @@ def autocast_step(model, optimizer, loss_fn, x, y, dtype):
     return loss
 """,
             "stale",
+        ),
+        KnownMistake(
+            "zero_grad between backward and step",
+            """
+def autocast_step(model, optimizer, loss_fn, x, y, dtype):
+    with torch.amp.autocast(x.device.type, dtype=dtype):
+        loss = loss_fn(model(x), y)
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    return loss
+""",
+            "no_gradient",
+        ),
+        KnownMistake(
+            "the step before backward",
+            """
+def autocast_step(model, optimizer, loss_fn, x, y, dtype):
+    optimizer.zero_grad()
+    with torch.amp.autocast(x.device.type, dtype=dtype):
+        loss = loss_fn(model(x), y)
+    optimizer.step()
+    loss.backward()
+    return loss
+""",
+            "no_gradient",
+        ),
+        KnownMistake(
+            "the device in place of its kind",
+            """
+def autocast_step(model, optimizer, loss_fn, x, y, dtype):
+    optimizer.zero_grad()
+    with torch.amp.autocast(x.device, dtype=dtype):
+        loss = loss_fn(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+""",
+            "no_device_type",
+        ),
+        KnownMistake(
+            "no_grad, as in an evaluation",
+            """
+def autocast_step(model, optimizer, loss_fn, x, y, dtype):
+    optimizer.zero_grad()
+    with torch.no_grad(), torch.amp.autocast(x.device.type, dtype=dtype):
+        loss = loss_fn(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+""",
+            "not_recorded",
         ),
         KnownMistake(
             "no step",

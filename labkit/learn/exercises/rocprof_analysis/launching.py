@@ -12,6 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.exercises.rocprof_analysis.recorded import recorded
 from labkit.learn.judge import call
+from labkit.learn.numbers import one_number
 
 PER_EXAMPLE = 8
 """Operators per example that are allowed: about a step of 20 examples and more of the check's small network."""
@@ -32,7 +33,7 @@ class _Pass:
         watch = self.model.register_forward_pre_hook(lambda _, inputs: self.seen.append(inputs[0][:, 0].long()))
         handle = register_optimizer_step_pre_hook(self._before_step)
         try:
-            call(answer, self.model, self.optimizer, self.x, self.y)
+            self.result = call(answer, self.model, self.optimizer, self.x, self.y)
         finally:
             watch.remove()
             handle.remove()
@@ -76,7 +77,10 @@ def _probe_tiny_batches(answer: Any) -> None:
         raise Wrong("accumulated", forwards=len(run.seen), updates=len(run.updates))
     if len(run.updates) < UPDATES:
         raise Wrong("few_updates", updates=len(run.updates), least=UPDATES)
-    _cleared(run)
+    _own_gradient(run)
+    counted = one_number(run.result, "not_a_count")
+    if counted != _EXAMPLES:
+        raise Wrong("count", got=counted, examples=_EXAMPLES)
     model, x, y = _training()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     found = recorded(lambda: answer(model, optimizer, x, y))
@@ -85,18 +89,22 @@ def _probe_tiny_batches(answer: Any) -> None:
         raise Wrong("still_tiny", each=each, limit=PER_EXAMPLE, updates=len(run.updates))
 
 
-def _cleared(run: _Pass) -> None:
-    """The second update uses the gradient of its own examples alone."""
+def _own_gradient(run: _Pass) -> None:
+    """The first two updates use the gradient of their own examples alone (sum or mean, as the answer likes)."""
     (first, one), (second, two) = run.updates[:2]
-    if one is None or two is None:
+    if one is None or two is None or not bool(two.any()):
         raise Wrong("no_gradient")
+    before = run.gradient(torch.cat(run.seen[:first])) if first else torch.zeros_like(one)
+    if not _same_direction(one, before):
+        raise Wrong("other_labels")
     alone = run.gradient(torch.cat(run.seen[first:second])) if second > first else torch.zeros_like(two)
-    if torch.allclose(two, alone, rtol=1e-3, atol=1e-5):
+    if _same_direction(two, alone):
         return
-    if torch.allclose(two, one + alone, rtol=1e-3, atol=1e-5):
-        raise Wrong("not_cleared")
-    if not bool(two.any()):
-        raise Wrong("no_gradient")
+    raise Wrong("not_cleared" if _same_direction(two - one, alone) else "other_labels")
+
+
+def _same_direction(a: Tensor, b: Tensor) -> bool:
+    return bool(F.cosine_similarity(a, b, dim=0) > 0.999)
 
 
 tiny_batches = Exercise(
@@ -111,6 +119,18 @@ tiny_batches = Exercise(
         "no_gradient": Hint(
             "at `optimizer.step()` there is no gradient. Is `backward()` called before it, and `zero_grad()` before that?",
             "the order is `optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`.",
+        ),
+        "other_labels": Hint(
+            "the gradient at an update is not that of the examples that the model saw. Do `x` and `y` have the same slice?",
+            "`x[i : i + size]` and `y[i : i + size]`: the labels of the very same examples.",
+        ),
+        "not_a_count": Hint(
+            "give back how many examples it were, as one number (this was: {kind}).",
+            "end with `return len(x)`, or count on the way; not a {kind}.",
+        ),
+        "count": Hint(
+            "you say {got} examples; there were {examples}. Do you count batches?",
+            "count examples, not batches: `len(x)`, or the sum of all `len(part)` ({examples}, not {got}).",
         ),
         "not_all": Hint(
             "{missing} of {examples} examples are never shown to the model. The work should get cheaper, not less.",
@@ -139,7 +159,8 @@ tiny_batches = Exercise(
         ),
         "still_tiny": Hint(
             "the new profile: {each:.1f} operators per example; at most {limit} are asked for. How many examples share a step?",
-            "every step launches about the same, whatever its batch: a larger batch brings {each:.1f} below {limit}.",
+            "every step launches about the same, whatever its batch: a larger batch brings {each:.1f} below {limit}. (A `DataLoader` "
+            "picks example by example, which launches for each of them: take slices.)",
         ),
     },
     push=(
@@ -221,6 +242,32 @@ def tiny_batches(model, optimizer, x, y):
     return len(x)
 """,
             "twice",
+        ),
+        KnownMistake(
+            "the labels of the first batch for all",
+            """
+def tiny_batches(model, optimizer, x, y, size=50):
+    for i in range(0, len(x), size):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x[i : i + size]), y[:size]).backward()
+        optimizer.step()
+    return len(x)
+""",
+            "other_labels",
+        ),
+        KnownMistake(
+            "batches counted",
+            """
+def tiny_batches(model, optimizer, x, y, size=50):
+    count = 0
+    for i in range(0, len(x), size):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x[i : i + size]), y[i : i + size]).backward()
+        optimizer.step()
+        count += 1
+    return count
+""",
+            "count",
         ),
         KnownMistake(
             "zero_grad forgotten",

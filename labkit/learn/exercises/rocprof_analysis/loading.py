@@ -62,6 +62,8 @@ def _same_batch(answer: Any, images: Tensor, labels: Tensor, picks: Tensor) -> N
         raise Wrong("shape", got=list(x.shape), expected=list(right_x.shape))
     if y.shape != right_y.shape or not torch.equal(y.cpu(), right_y):
         raise Wrong("labels")
+    if x.dtype == torch.float64:
+        raise Wrong("double")
     x = x.detach().cpu().float()
     first, _ = _right(images, labels, torch.arange(len(picks)))
     if torch.allclose(x, first, atol=1e-3):
@@ -87,6 +89,18 @@ starved = Exercise(
         "shape": Hint(
             "pictures of shape {expected} are wanted, yours have {got}.",
             "`images[picks]` has the batch first: {expected}; mean and std need the shape [3, 1, 1] (you have {got}).",
+        ),
+        "tuples": Hint(
+            "mean and std are tuples of three numbers; a tensor minus a tuple is not defined{where}.",
+            "`torch.tensor(mean).view(3, 1, 1)` has one number per channel ({error}).",
+        ),
+        "wrong_side": Hint(
+            "three numbers meet the pictures' last side{where}: they belong to the channels, which come before height and width.",
+            "`torch.tensor(mean).view(3, 1, 1)` lines them up with the channels ({error}).",
+        ),
+        "double": Hint(
+            "your pictures are float64; the slow loader's are float32, as the model wants them.",
+            "`.float()` makes float32, and `torch.tensor(mean)` is float32 by itself; nothing else is needed.",
         ),
         "labels": Hint(
             "the labels do not belong to the pictures. Which of them were picked?",
@@ -120,6 +134,11 @@ starved = Exercise(
             "pick first, then convert: `images[picks].float()`, not `images.float()[picks]` ({share:.0f} % of the step now).",
         ),
     },
+    errors={
+        "'Tensor' and 'tuple'": "tuples",
+        "must match the size of tensor b (3)": "wrong_side",
+        "(3) must match the size of tensor": "wrong_side",
+    },
     push=(
         "What does the slow loader do for one picture? Tensors can do the same for all of them at once.",
         "`x = images[picks].float() / 255`; then mean and std as `torch.tensor(mean).view(3, 1, 1)`.",
@@ -143,6 +162,28 @@ def starved(images, labels, picks, mean, std):
     return ((images.float() / 255 - mean) / std)[picks], labels[picks]
 """,
             "whole_set",
+        ),
+        KnownMistake(
+            "a tensor minus a tuple",
+            "def starved(images, labels, picks, mean, std):\n    return (images[picks].float() / 255 - mean) / std, labels[picks]",
+            "tuples",
+        ),
+        KnownMistake(
+            "three numbers for the width",
+            """
+def starved(images, labels, picks, mean, std):
+    return (images[picks].float() / 255 - torch.tensor(mean)) / torch.tensor(std), labels[picks]
+""",
+            "wrong_side",
+        ),
+        KnownMistake(
+            "twice as exact as asked",
+            """
+def starved(images, labels, picks, mean, std):
+    mean, std = (torch.tensor(v, dtype=torch.float64).view(3, 1, 1) for v in (mean, std))
+    return (images[picks] / 255 - mean) / std, labels[picks]
+""",
+            "double",
         ),
         KnownMistake(
             "the first pictures",

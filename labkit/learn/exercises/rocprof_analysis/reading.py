@@ -1,18 +1,19 @@
-"""Reading a profile by hand: the kernel that costs most, and how long a GPU was busy."""
+"""Reading a profile by hand: the kernel that costs most."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
 from labkit.learn.numbers import one_number
 
-# (name, start, end) in ns: 'gemm' costs most, 'setup' is the longest single one, 'add' is called most often
+# (name, start, end) in ns: 'gemm' costs most, 'setup' is the longest single one, 'add' is called most often, 'bias' costs least, and
+# 'zero' is the last in the alphabet
 _KERNELS = (
     ("setup", 1_000, 1_500), ("gemm", 2_000, 2_400), ("add", 2_500, 2_520), ("gemm", 3_000, 3_400), ("add", 3_450, 3_470),
-    ("add", 3_500, 3_520), ("add", 3_600, 3_620), ("norm", 4_000, 4_420),
+    ("add", 3_500, 3_520), ("add", 3_600, 3_620), ("zero", 3_700, 3_800), ("bias", 3_850, 3_880),
+    ("norm", 4_000, 4_420),
 )  # fmt: skip
 
 
@@ -39,10 +40,17 @@ def _probe_hottest_kernel(answer: Any) -> None:
         raise Wrong("most_calls")
     if name == "norm":
         raise Wrong("mean_or_last")
+    if name == "bias":
+        raise Wrong("smallest")
+    if name == "zero":
+        raise Wrong("by_name")
+    whole = sum(end - start for _, start, end in _KERNELS)
     if name != "gemm":
-        raise Wrong("other", got=name, share=800 / 1_800)
+        raise Wrong("other", got=name, share=800 / whole)
     got = float(one_number(share, "not_a_pair"))
-    right = 800 / sum(end - start for _, start, end in _KERNELS)
+    right = 800 / whole
+    if got == 800:
+        raise Wrong("a_time", got=got)
     if abs(got - 100 * right) < 0.5:
         raise Wrong("percent", got=got)
     if abs(got - 800 / (4_420 - 1_000)) < 0.005:
@@ -71,7 +79,7 @@ hottest_kernel = Exercise(
             "`int(row['End_Timestamp']) - int(row['Start_Timestamp'])` is the duration of one call.",
         ),
         "longest_single": Hint(
-            "that is the kernel with the longest single call. One that is short and called often may cost more.",
+            "that kernel has one call, the longest of all. Are the calls of the same name added up? Many short ones may cost more.",
             "first add the durations up by name, in a dictionary; then take the largest sum.",
         ),
         "most_calls": Hint(
@@ -81,6 +89,26 @@ hottest_kernel = Exercise(
         "mean_or_last": Hint(
             "that kernel is called once. Are durations of the same name added up, or does a later one replace the earlier?",
             "`total[name] = total.get(name, 0) + duration`: without the old value only the last call is left. No means either.",
+        ),
+        "smallest": Hint(
+            "that kernel costs the *least*. Does a sorted list begin with the smallest, or did start and end change places?",
+            "`int(end) - int(start)` is the duration, and `max(total, key=total.get)` the name with the largest sum.",
+        ),
+        "by_name": Hint(
+            "that kernel is not the largest sum, it is the last in the alphabet: `max` of a dictionary looks at the names.",
+            "`max(total, key=total.get)` compares the sums.",
+        ),
+        "a_time": Hint(
+            "{got:.0f} ns is the kernel's time; asked is its share of all kernels' time.",
+            "divide by `sum(total.values())`: a number from 0 to 1, not {got:.0f}.",
+        ),
+        "no_start": Hint(
+            "a dictionary has no entry for a name that it has not seen yet{where}.",
+            "`total[name] = total.get(name, 0) + duration` begins at 0 by itself ({error}).",
+        ),
+        "no_column": Hint(
+            "the rows have no such column{where}. Which names did the header above have?",
+            "`Kernel_Name`, `Start_Timestamp` and `End_Timestamp` ({error}).",
         ),
         "percent": Hint(
             "the share should be a number from 0 to 1, not {got:.0f}.",
@@ -107,6 +135,12 @@ hottest_kernel = Exercise(
         "unsupported operand type(s) for -: 'str'": "strings",
         "unsupported operand type(s) for +: 'int' and 'str'": "strings",
         'can only concatenate str (not "int")': "strings",
+        "'setup'": "no_start",
+        "'Name'": "no_column",
+        "'name'": "no_column",
+        "'Kernel'": "no_column",
+        "'Start'": "no_column",
+        "'End'": "no_column",
     },
     mistakes=(
         KnownMistake(
@@ -157,6 +191,74 @@ def hottest_kernel(rows):
             "mean_or_last",
         ),
         KnownMistake(
+            "the first of a sorted list",
+            """
+def hottest_kernel(rows):
+    total = {}
+    for row in rows:
+        took = int(row["End_Timestamp"]) - int(row["Start_Timestamp"])
+        total[row["Kernel_Name"]] = total.get(row["Kernel_Name"], 0) + took
+    name, least = sorted(total.items(), key=lambda item: item[1])[0]
+    return name, least / sum(total.values())
+""",
+            "smallest",
+        ),
+        KnownMistake(
+            "max of the names",
+            """
+def hottest_kernel(rows):
+    total = {}
+    for row in rows:
+        took = int(row["End_Timestamp"]) - int(row["Start_Timestamp"])
+        total[row["Kernel_Name"]] = total.get(row["Kernel_Name"], 0) + took
+    best = max(total)
+    return best, total[best] / sum(total.values())
+""",
+            "by_name",
+        ),
+        KnownMistake(
+            "each call replaces the one before",
+            """
+def hottest_kernel(rows):
+    total = {}
+    for row in rows:
+        total[row["Kernel_Name"]] = int(row["End_Timestamp"]) - int(row["Start_Timestamp"])
+    best = max(total, key=total.get)
+    return best, total[best] / sum(total.values())
+""",
+            "longest_single",
+        ),
+        KnownMistake(
+            "added to nothing",
+            """
+def hottest_kernel(rows):
+    total = {}
+    for row in rows:
+        total[row["Kernel_Name"]] += int(row["End_Timestamp"]) - int(row["Start_Timestamp"])
+    best = max(total, key=total.get)
+    return best, total[best] / sum(total.values())
+""",
+            "no_start",
+        ),
+        KnownMistake(
+            "columns by another name",
+            "def hottest_kernel(rows):\n    return max((row['Name'], int(row['End']) - int(row['Start'])) for row in rows)",
+            "no_column",
+        ),
+        KnownMistake(
+            "a time in place of a share",
+            """
+def hottest_kernel(rows):
+    total = {}
+    for row in rows:
+        took = int(row["End_Timestamp"]) - int(row["Start_Timestamp"])
+        total[row["Kernel_Name"]] = total.get(row["Kernel_Name"], 0) + took
+    best = max(total, key=total.get)
+    return best, total[best]
+""",
+            "a_time",
+        ),
+        KnownMistake(
             "a percentage",
             """
 def hottest_kernel(rows):
@@ -200,168 +302,6 @@ def hottest_kernel(rows):
     t = pl.DataFrame(rows).select("Kernel_Name", ns=pl.col("End_Timestamp").cast(int) - pl.col("Start_Timestamp").cast(int))
     t = t.group_by("Kernel_Name").agg(pl.col("ns").sum()).sort("ns", descending=True)
     return t["Kernel_Name"][0], t["ns"][0] / t["ns"].sum()
-""",
-    ),
-)
-
-
-_SCENES: tuple[tuple[str, Sequence[int], Sequence[int], int], ...] = (
-    ("one after the other", (0, 20), (10, 50), 40),
-    ("overlapping", (0, 5), (10, 15), 15),
-    ("one within the other, then a third", (0, 10, 50), (100, 20, 120), 120),
-    ("touching", (0, 10), (10, 25), 25),
-    ("not in order", (60, 0, 20), (70, 10, 30), 30),
-    ("not in order, overlapping", (20, 0, 8), (40, 10, 25), 40),
-    ("not beginning at zero", (1_000, 1_200), (1_100, 1_260), 160),
-)
-
-
-def _probe_busy_time(answer: Any) -> None:
-    got = {
-        what: one_number(call(answer, list(starts), list(ends)), "not_a_number") for what, starts, ends, _ in _SCENES
-    }
-    right = {what: busy for what, _, _, busy in _SCENES}
-    if got == right:
-        empty = one_number(call(answer, [], []), "not_a_number")
-        if empty != 0:
-            raise Wrong("empty", got=empty)
-        return
-    known = {what: got[what] == right[what] for what in right}
-    if got["overlapping"] == 20:
-        raise Wrong("summed")
-    if got["one after the other"] == 50:
-        raise Wrong("span")
-    inside, unsorted = "one within the other, then a third", "not in order"
-    if not known[inside] and known["overlapping"]:
-        raise Wrong("nested", got=got[inside])
-    if not known[unsorted] or not known["not in order, overlapping"]:
-        where = unsorted if not known[unsorted] else "not in order, overlapping"
-        raise Wrong("unsorted", got=got[where], expected=right[where])
-    if not known["not beginning at zero"]:
-        raise Wrong("from_zero", got=got["not beginning at zero"])
-    wrong = next(what for what in right if not known[what])
-    raise Wrong("other", what=wrong, got=got[wrong], expected=right[wrong])
-
-
-busy_time = Exercise(
-    name="busy_time",
-    lesson="04",
-    probe=_probe_busy_time,
-    hints={
-        "not_a_number": Hint(
-            "give back one number, in ns (this was: {kind}).", "end with `return busy`, a number, not a {kind}."
-        ),
-        "summed": Hint(
-            "two kernels from 0 to 10 and from 5 to 15 keep the GPU busy for 15 ns, not 20: side by side counts once.",
-            "keep the end of what is covered so far; a kernel adds only what lies behind it: 0-10 and 5-15 make 10 + 5.",
-        ),
-        "span": Hint(
-            "0 to 10 and 20 to 50: between 10 and 20 nothing runs. Busy are 40 ns, not 50.",
-            "do not subtract the first start from the last end: add up, kernel by kernel, what is newly covered.",
-        ),
-        "nested": Hint(
-            "0 to 100, within it 10 to 20, then 50 to 120: busy for 120, you say {got}. A short kernel ends before a longer one.",
-            "what is covered reaches to the *largest* end so far: `reach = max(reach, end)` ({got} is not 120).",
-        ),
-        "unsorted": Hint(
-            "the rows of a profile are in no particular order. With such rows you say {got}; {expected} is right.",
-            "walk through `sorted(zip(starts, ends))`: then {got} becomes {expected}.",
-        ),
-        "from_zero": Hint(
-            "time stamps do not begin at 0: kernels from 1,000 to 1,100 and 1,200 to 1,260 are 160 ns, you say {got}.",
-            "begin with the first start, or with minus infinity, not with 0 (you say {got} where 160 is right).",
-        ),
-        "empty": Hint(
-            "without any kernel the busy time is 0; you give {got}.", "an empty list should give 0, not {got}."
-        ),
-        "empty_error": Hint(
-            "with no kernel at all your code stops with an error; the answer there is 0.",
-            "begin with `busy = 0` and no look at the first element: an empty list then gives 0.",
-        ),
-        "other": Hint(
-            "kernels that lie like this: {what}. You say {got}, {expected} is right.",
-            "({what}: {got} instead of {expected}.) For each kernel, in order: add `end - max(start, reach)` if that is above 0.",
-        ),
-    },
-    push=(
-        "Sort by start. Remember how far time is covered already. What does each kernel add?",
-        "`for start, end in sorted(zip(starts, ends)):` adds `max(0, end - max(start, reach))`; then `reach = max(reach, end)`.",
-    ),
-    errors={
-        "max() arg is an empty sequence": "empty_error",
-        "min() arg is an empty sequence": "empty_error",
-        "iterable argument is empty": "empty_error",
-        "list index out of range": "empty_error",
-    },
-    mistakes=(
-        KnownMistake(
-            "durations added up",
-            "def busy_time(starts, ends):\n    return sum(end - start for start, end in zip(starts, ends))",
-            "summed",
-        ),
-        KnownMistake(
-            "from first to last",
-            "def busy_time(starts, ends):\n    return max(ends) - min(starts)",
-            "span",
-        ),
-        KnownMistake(
-            "compared with the kernel before only",
-            """
-def busy_time(starts, ends):
-    busy, last = 0, float("-inf")
-    for start, end in sorted(zip(starts, ends)):
-        busy += max(0, end - max(start, last))
-        last = end
-    return busy
-""",
-            "nested",
-        ),
-        KnownMistake(
-            "not sorted",
-            """
-def busy_time(starts, ends):
-    busy, reach = 0, float("-inf")
-    for start, end in zip(starts, ends):
-        busy += max(0, end - max(start, reach))
-        reach = max(reach, end)
-    return busy
-""",
-            "unsorted",
-        ),
-        KnownMistake(
-            "the first element, whether there is one or not",
-            """
-def busy_time(starts, ends):
-    pairs = sorted(zip(starts, ends))
-    reach, busy = pairs[0][0], 0
-    for start, end in pairs:
-        busy += max(0, end - max(start, reach))
-        reach = max(reach, end)
-    return busy
-""",
-            "empty_error",
-        ),
-    ),
-    variants=(
-        """
-def busy_time(starts, ends):
-    marks = sorted([(t, 1) for t in starts] + [(t, -1) for t in ends])
-    running, since, busy = 0, 0, 0
-    for t, change in marks:
-        if running > 0:
-            busy += t - since
-        running, since = running + change, t
-    return busy
-""",
-        """
-def busy_time(starts, ends):
-    merged = []
-    for start, end in sorted(zip(starts, ends)):
-        if merged and start <= merged[-1][1]:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    return sum(end - start for start, end in merged)
 """,
     ),
 )
