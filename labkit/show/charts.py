@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from labkit.errors import LabkitError
@@ -75,20 +76,22 @@ def intervals(
                 markersize=7,
                 linestyle="none",
             )
-            axes.annotate(
-                f"{number(values[i, 0])}{unit_}",
-                (values[i, 0], y[i]),
-                xytext=(0, 8),
-                textcoords="offset points",
-                ha="center",
-                fontsize=9.5,
-                bbox={"facecolor": style.BACKGROUND, "edgecolor": "none", "pad": 0.6, "alpha": 0.85},
-            )
         if log:
             axes.set_xscale("log")
             _plain_ticks(axes.xaxis)
         elif values.min() >= 0:
             axes.set_xlim(0, values.max() * 1.12 or 1)
+        for i in range(count):
+            label = f"{number(values[i, 0])}{unit_}"
+            axes.annotate(
+                label,
+                (values[i, 0], y[i]),
+                xytext=(0, 8),
+                textcoords="offset points",
+                ha=_towards_the_middle(axes, values[i, 0], label, log),
+                fontsize=9.5,
+                bbox={"facecolor": style.BACKGROUND, "edgecolor": "none", "pad": 0.6, "alpha": 0.85},
+            )
         if reference is not None:
             axes.axvline(reference, color=style.BLACK, linestyle=(0, (4, 3)), linewidth=1.3)
             if reference_label:
@@ -116,13 +119,39 @@ def intervals(
     return Picture(figure, f"{head}\n{table(rows)}", f"{head}: {told}", values, axes)
 
 
+def _towards_the_middle(axes: Any, x: float, label: str, log: bool) -> str:
+    """Where a label's x lies in it: 'center', but at the axes' ends the side that keeps the label inside."""
+    from math import log as ln
+
+    low, high = axes.get_xlim()
+    at = ln(x / low) / ln(high / low) if log else (x - low) / (high - low)
+    half = 0.007 * len(label)  # half of the words' width: 9.5 points high on axes about 6 inches wide
+    return "left" if at < half else "right" if at > 1 - half else "center"
+
+
 def _plain_ticks(axis: Any) -> None:
     """Marks a logarithmic axis with plain numbers at 1, 2 and 5 instead of powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _ticks_at(axis: Any, places: set[float]) -> None:
+    """Marks a logarithmic axis in plain numbers: at the points themselves where they are few and apart, else at 1, 2 and 5."""
+    from math import log10
+
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    if max(places) > 1e6 or min(places) < 1e-4:
+        return  # powers of ten are shorter
+    _plain_ticks(axis)
+    axis.set_minor_locator(NullLocator())
+    at = sorted(places)
+    span = log10(at[-1] / at[0])
+    if span == 0 or (len(at) <= 8 and all(log10(b / a) > 0.09 * span for a, b in pairwise(at))):
+        axis.set_major_locator(FixedLocator(at))
 
 
 def parts(
@@ -393,6 +422,8 @@ def lines(
             told.append(f"{name}: {len(up)} points, {spread}" + (f", {lost} not finite" if lost else ""))
         if log_x:
             axes.set_xscale("log")
+            if values and all((line[0] > 0).all() for line in values.values()):
+                _ticks_at(axes.xaxis, {float(x) for line in values.values() for x in line[0]})
         if log_y:
             axes.set_yscale("log")
         axes.set_xlabel(xlabel)

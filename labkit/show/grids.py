@@ -113,13 +113,14 @@ def images(
                     va="bottom",
                     fontsize=9,
                     linespacing=1.05,
+                    parse_math=False,  # a class may be called anything, '$5' too
                     color=style.WRONG if wrong else style.INK,
                     fontweight="bold" if wrong else "normal",
                 )
             if wrong:
                 axes.add_patch(_frame(left - 0.5, top - 0.5, right - left, bottom - top))
         if title:
-            axes.set_title(title)
+            axes.set_title(title, parse_math=False)
     kind = "grey" if given.ndim == 3 or given.shape[1] == 1 else "colour"
     head_line = f"{title or 'Pictures'}: {count} of {len(given)}, {height}x{width}, {kind}"
     told = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ def new_figure(width: float = 7.0, height: float = 3.4) -> Any:
 
 def _png(figure: Any) -> tuple[bytes, int]:
     """(PNG bytes, width in CSS pixels at which it should be shown)."""
-    with style.look():
+    with style.look(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)  # a box stands there; the text has it
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=style.DPI)
     return buffer.getvalue(), round(float(figure.get_size_inches()[0]) * 96)

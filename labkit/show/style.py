@@ -8,6 +8,7 @@ which is what WCAG 2.1 asks of graphics. The tests compute both.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +35,28 @@ DPI = 144
 """Pixels per inch of the files; they are shown at two thirds of it, so that they stay sharp on fine screens."""
 
 
+_OTHER_SCRIPTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "Microsoft YaHei",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Arial Unicode MS",
+)
+
+
+@functools.cache
+def families() -> tuple[str, ...]:
+    """The typefaces of every figure: matplotlib's own, then one that is installed here and also has Chinese characters."""
+    from matplotlib.font_manager import fontManager
+
+    installed = {font.name for font in fontManager.ttflist}
+    return ("DejaVu Sans", *[name for name in _OTHER_SCRIPTS if name in installed][:1])
+
+
 def rc() -> Any:
     """The matplotlib settings of the course, as a plain mapping for ``matplotlib.rc_context``."""
     from cycler import cycler
@@ -48,6 +71,7 @@ def rc() -> Any:
         "text.color": INK,
         "xtick.color": INK,
         "ytick.color": INK,
+        "font.family": list(families()),
         "font.size": 10.5,
         "axes.titlesize": 11.5,
         "axes.titleweight": "bold",

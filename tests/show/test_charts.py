@@ -115,3 +115,39 @@ def test_lines_tell_their_ends_and_what_is_lost():
     assert picture.axes.lines[0].get_ydata()[:2].tolist() == [4.0, 2.0]
     with pytest.raises(LabkitError, match="x has 2, y has 1"):
         lines({"a": ([1, 2], [1])})
+
+
+def _ticks(picture):
+    picture.figure.draw_without_rendering()
+    low, high = picture.axes.get_xlim()
+    axis = picture.axes.xaxis
+    shown = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+    return [label.get_text() for x, label in shown if low <= x <= high]
+
+
+def test_a_logarithmic_axis_has_plain_numbers_at_its_few_points():
+    assert _ticks(lines({"a": ([1, 5, 20, 100], [1, 2, 3, 4])}, log_x=True)) == ["1", "5", "20", "100"]
+    assert _ticks(lines({"a": ([1000, 2000], [1, 2]), "b": ([20_000], [3])}, log_x=True)) == [
+        "1,000",
+        "2,000",
+        "20,000",
+    ]
+
+
+def test_many_points_on_a_logarithmic_axis_get_ticks_at_1_2_and_5():
+    ticks = _ticks(lines({"a": (list(range(1, 300)), list(range(1, 300)))}, log_x=True))
+    assert ticks == ["1", "2", "5", "10", "20", "50", "100", "200"]
+
+
+def test_very_small_and_very_large_numbers_keep_their_powers_of_ten():
+    assert all("10^" in tick for tick in _ticks(lines({"a": ([1e-8, 1e8], [1, 2])}, log_x=True)))
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_the_numbers_of_intervals_stay_inside_the_axes(log):
+    picture = intervals(["a", "b"], [0.4, 900], [0.4, 800], [0.5, 1000], "images per second", log=log)
+    picture.figure.draw_without_rendering()
+    box = picture.axes.get_window_extent()
+    for label in picture.axes.texts:
+        words = label.get_window_extent()
+        assert box.x0 - 2 <= words.x0 and words.x1 <= box.x1 + 2, label.get_text()

@@ -117,3 +117,12 @@ def test_a_long_name_does_not_reach_the_neighbour():
 def test_rows_are_of_equal_length_where_the_reader_did_not_choose():
     corners = images(torch.zeros(12, 1, 4, 4), n=12).values
     assert len({left for left, *_ in corners.tolist()}) == 6 and len({top for _, top, *_ in corners.tolist()}) == 2
+
+
+def test_a_class_may_have_any_name(recwarn):
+    import torch
+
+    names = ["猫", "$5 and $_", "a_b^c", "<b>"]
+    picture = images(torch.zeros(4, 3, 8, 8, dtype=torch.uint8), [0, 1, 2, 3], classes=names, title="$_ and $_")
+    assert picture._repr_mimebundle_() and not recwarn.list
+    assert all(name in picture.text for name in names)

@@ -67,3 +67,20 @@ def test_look_leaves_matplotlib_as_it_was():
     with style.look():
         assert matplotlib.rcParams["axes.facecolor"] == style.BACKGROUND
     assert dict(matplotlib.rcParams) == before
+
+
+def test_one_typeface_with_chinese_characters_stands_behind_matplotlibs_own_where_one_is_installed(monkeypatch):
+    from types import SimpleNamespace
+
+    from matplotlib import font_manager
+
+    style.families.cache_clear()
+    installed = [SimpleNamespace(name=name) for name in ("DejaVu Sans", "Microsoft YaHei", "Noto Sans CJK SC")]
+    try:
+        monkeypatch.setattr(font_manager, "fontManager", SimpleNamespace(ttflist=installed))
+        assert style.families() == ("DejaVu Sans", "Noto Sans CJK SC")
+        style.families.cache_clear()
+        monkeypatch.setattr(font_manager, "fontManager", SimpleNamespace(ttflist=installed[:1]))
+        assert style.families() == ("DejaVu Sans",)
+    finally:
+        style.families.cache_clear()
