@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
-FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM", "MPO")
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # Pillow opens MPO, a kind of JPEG, with its JPEG reader
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 64 << 20
 _SPLITS = {"train", "training", "val", "valid", "validation", "test"}
@@ -80,7 +80,10 @@ def read(folder: str | Path, side: int = 64, *, test_share: float = 0.3, most_pe
     if side < 8 or not 0 < test_share < 1:
         raise LabkitError(f"side is {side} and test_share {test_share}.", "side from 8, test_share between 0 and 1.")
     gathered = _Gathered()
-    entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
+    try:
+        entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise LabkitError(f"The image folder {root} cannot be read: {error.strerror}.", _LAYOUT) from None
     names = [entry.name for entry in entries if entry.is_dir()]
     if names and all(name.lower() in _SPLITS for name in names):
         raise LabkitError(
@@ -91,15 +94,26 @@ def read(folder: str | Path, side: int = 64, *, test_share: float = 0.3, most_pe
         if entry.is_dir():
             _class(root, entry, side, most_per_class, gathered)
         else:
-            gathered.left_out.append(LeftOut(entry.name, "lies beside the class folders, so it has no class"))
+            gathered.left_out.append(LeftOut(_name(entry.name), "lies beside the class folders, so it has no class"))
     return _folder(root, gathered, test_share)
 
 
+def _name(name: str) -> str:
+    """A file's name that can be printed everywhere: bytes of another encoding become '\\xe9' and the like."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _class(root: Path, folder: Path, side: int, most: int, gathered: _Gathered) -> None:
-    found = gathered.pictures.setdefault(folder.name, [])
+    class_name = _name(folder.name)
+    found = gathered.pictures.setdefault(class_name, [])
     extra = 0
-    for path in sorted(folder.iterdir()):
-        name = path.relative_to(root).as_posix()
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        gathered.left_out.append(LeftOut(f"{class_name}/", f"cannot be read ({error.strerror})"))
+        return
+    for path in paths:
+        name = _name(path.relative_to(root).as_posix())
         if path.name.startswith(".") or path.name in ("Thumbs.db", "desktop.ini"):
             continue
         if path.is_dir():
@@ -111,7 +125,7 @@ def _class(root: Path, folder: Path, side: int, most: int, gathered: _Gathered) 
         else:
             _file(path, name, side, found, gathered)
     if extra:
-        gathered.left_out.append(LeftOut(f"{folder.name}/", f"{extra} more pictures than the {most} that are used"))
+        gathered.left_out.append(LeftOut(f"{class_name}/", f"{extra} more pictures than the {most} that are used"))
 
 
 def _file(path: Path, name: str, side: int, found: list[tuple[str, np.ndarray]], gathered: _Gathered) -> None:
@@ -154,6 +168,8 @@ def decode(data: bytes, side: int) -> np.ndarray:
                 return np.ascontiguousarray(np.asarray(square, dtype=np.uint8).transpose(2, 0, 1))
     except LabkitError:
         raise
+    except Image.DecompressionBombError:  # Pillow's own guard, in picture.size
+        raise LabkitError(f"more than {MOST_PIXELS:,} pixels", "Make it smaller.") from None
     except Exception as error:  # decoders raise all kinds of things for a broken file
         words = " ".join(str(error).split())[:80] if not isinstance(error, OSError) else "broken, or no picture"
         raise LabkitError(f"cannot be decoded ({words or type(error).__name__})", "Open and save it anew.") from None
@@ -170,17 +186,23 @@ def _eight_bits(picture: Any) -> Any:
     return Image.fromarray(np.nan_to_num(scaled).astype(np.uint8))
 
 
+def _count(number: int, thing: str, plural: str = "s") -> str:
+    return f"{number or 'no'} {thing}{'' if number == 1 else plural}"
+
+
 def _folder(root: Path, gathered: _Gathered, test_share: float) -> Folder:
     import numpy as np
     import torch
 
     for name in [name for name, found in gathered.pictures.items() if len(found) < 2]:
         found = gathered.pictures.pop(name)
-        gathered.left_out.append(LeftOut(f"{name}/", f"{len(found)} usable pictures; a class needs at least 2"))
+        gathered.left_out.append(
+            LeftOut(f"{name}/", f"{_count(len(found), 'usable picture')}; a class needs at least 2")
+        )
     if len(gathered.pictures) < 2:
         why = "; ".join(f"{one.path}: {one.why}" for one in gathered.left_out[:3])
         raise LabkitError(
-            f"{root} holds {len(gathered.pictures)} classes with two pictures or more, and two are needed"
+            f"{root} holds {_count(len(gathered.pictures), 'class', 'es')} with two pictures or more, and two are needed"
             + (f" ({why})." if why else "."),
             _LAYOUT,
         )
@@ -197,7 +219,7 @@ def _folder(root: Path, gathered: _Gathered, test_share: float) -> Folder:
             labels.append(label)
     left_out = tuple(gathered.left_out)
     provenance = Provenance(
-        source=str(root.resolve()),
+        source=_name(str(root.resolve())),
         checksum=f"sha256 {total.hexdigest()[:16]}... over the names of the classes and the files used",
         licence="yours to know: labkit cannot tell who took these pictures",
         stand_in=False,
@@ -205,7 +227,7 @@ def _folder(root: Path, gathered: _Gathered, test_share: float) -> Folder:
     )
     train, test = (torch.from_numpy(np.stack(part)) for part in (parts[0], parts[2]))
     dataset = Dataset(
-        root.resolve().name or "folder",
+        _name(root.resolve().name) or "folder",
         train,
         torch.tensor(parts[1]),
         test,
