@@ -6,6 +6,7 @@ menu needs for itself.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from labkit.learn.quizzes.kinds import AllOf, Number, OneOf, Order, Question
 
 _open: dict[str, Any] = {}  # the form of each quiz that is on the page
 _WIDE = "48em"
+_SETTLE_S = 0.2
 
 
 def show(quiz: Question) -> bool:
@@ -43,6 +45,9 @@ def build(quiz: Question) -> Any:
 
     def press(_source: Any = None) -> None:
         try:
+            if answer() in (None, "", []):
+                verdict.value = panel.status("○ Nothing is chosen or written yet.")
+                return
             result, note = session.answer_quiz(quiz, answer())
             verdict.value = panel.status(f"{'✔' if result else '○'} {result.message}" + (f"\n{note}" if note else ""))
         except Exception as error:  # a traceback in a callback would be seen by nobody
@@ -50,13 +55,25 @@ def build(quiz: Question) -> Any:
 
     button.on_click(press)
     if isinstance(quiz, Number):  # Enter in the field
-        controls[0].on_msg(lambda _widget, content, _buffers: press() if content.get("event") == "submit" else None)
+        controls[0].on_msg(
+            lambda _widget, content, _buffers: _soon(press) if content.get("event") == "submit" else None
+        )
     row, said = panel.buttons(quiz.name, session.next_hint, session.solution_text)
     how = " Tick all that are right." if isinstance(quiz, AllOf) else ""
     question = widgets.HTML(
         f'<div style="color:inherit;max-width:66em;line-height:1.4"><strong>{panel.marked(quiz.question)}</strong>{how}</div>'
     )
     return widgets.VBox([question, *controls, widgets.HBox([button, *row.children]), verdict, said])
+
+
+def _soon(press: Callable[[], None]) -> None:
+    """Calls a function a moment later: a browser says first that Enter was pressed, and then what stands in the field."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # no front end, so nothing is on its way
+        press()
+    else:
+        loop.call_later(_SETTLE_S, press)
 
 
 def _controls(quiz: Question) -> tuple[list[Any], Callable[[], Any]]:
@@ -82,6 +99,7 @@ def _controls(quiz: Question) -> tuple[list[Any], Callable[[], Any]]:
         field = widgets.Text(
             description=f"Answer ({quiz.unit}):" if quiz.unit else "Answer:",
             placeholder=f"for example 1.5 {quiz.unit}".strip(),
+            continuous_update=False,  # else a half-typed number could still be on its way when Check is pressed
             style={"description_width": "initial"},
         )
         return [field], lambda: field.value
