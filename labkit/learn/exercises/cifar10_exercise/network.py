@@ -23,6 +23,7 @@ _SIZES = (
     (7, 3, 2, 0),
     (28, 5, 3, 1),
     (8, 8, 1, 0),
+    (8, 3, 2, 0),
 )
 
 
@@ -34,6 +35,7 @@ _WRONG_SIZES: dict[str, Callable[[int, int, int, int], float]] = {
     "plus_one": lambda n, k, s, p: (n + 2 * p - k) // s,
     "padding_once": lambda n, k, s, p: (n + p - k) // s + 1,
     "round_up": lambda n, k, s, p: math.ceil((n + 2 * p - k) / s) + 1,
+    "rounded": lambda n, k, s, p: round((n + 2 * p - k) / s + 1),
     "stride": lambda n, k, s, p: n + 2 * p - k + 1,
     "stride_last": lambda n, k, s, p: (n + 2 * p - k + 1) // s,
     "padding_ignored": lambda n, k, s, p: (n - k) // s + 1,
@@ -92,6 +94,10 @@ output_size = Exercise(
             "you round up. A kernel that would stand half outside does not count.",
             "round down: `(…) // stride + 1`.",
         ),
+        "rounded": Hint(
+            "`round` goes up or down, whichever is nearer. A step that does not fit whole is no step.",
+            "round down, always: `(…) // stride + 1`.",
+        ),
         "stride": Hint(
             "right for stride 1. With stride 2 the kernel stands at about half as many places.",
             "divide the way that the kernel can move by the stride: `(…) // stride + 1`.",
@@ -134,6 +140,14 @@ def output_size(size, kernel, stride=1, padding=0):
     return (size + 2 * padding - kernel) / stride + 1
 """,
             "fraction",
+        ),
+        KnownMistake(
+            "rounded to the nearest",
+            """
+def output_size(size, kernel, stride=1, padding=0):
+    return round((size + 2 * padding - kernel) / stride + 1)
+""",
+            "rounded",
         ),
         KnownMistake(
             "stride forgotten",
@@ -210,6 +224,10 @@ def _probe_count_parameters(answer: Any) -> None:
         raise Wrong("no_bias")
     if got == [sum(t.numel() for t in m.state_dict().values()) for m in (simple, full)]:
         raise Wrong("state_dict")
+    if got == [sum(count(part, lambda p: p.requires_grad) for part in m.modules()) for m in (simple, full)]:
+        raise Wrong("counted_twice", got=got[0], expected=right[0])
+    if got == [4 * number for number in right]:
+        raise Wrong("bytes", got=got[0], expected=right[0])
     if got[0] == right[0] and got[1] == count(full, lambda p: True):
         raise Wrong("frozen")
     if got[0] == right[0]:
@@ -245,6 +263,14 @@ count_parameters = Exercise(
         "state_dict": Hint(
             "the state dict also holds batch norm's running statistics, which no optimizer trains, and what is frozen.",
             "go through `model.parameters()` and keep those with `p.requires_grad`.",
+        ),
+        "counted_twice": Hint(
+            "each parameter is counted with its layer and again with the model around it ({got}, not {expected}).",
+            "`model.parameters()` goes through all layers by itself: no loop over `model.modules()` around it.",
+        ),
+        "bytes": Hint(
+            "those are bytes, four for each number ({got}). How many numbers are there?",
+            "`p.numel()` alone, not times `p.element_size()` ({expected}, not {got}).",
         ),
         "frozen": Hint(
             "right for a plain model. But frozen parameters are not trained: leave them out.",
@@ -288,6 +314,22 @@ def count_parameters(model):
     return sum(t.numel() for t in model.state_dict().values())
 """,
             "state_dict",
+        ),
+        KnownMistake(
+            "layers and the model around them",
+            """
+def count_parameters(model):
+    return sum(p.numel() for layer in model.modules() for p in layer.parameters() if p.requires_grad)
+""",
+            "counted_twice",
+        ),
+        KnownMistake(
+            "bytes",
+            """
+def count_parameters(model):
+    return sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
+""",
+            "bytes",
         ),
         KnownMistake(
             "len instead of numel",
@@ -480,6 +522,7 @@ small_cnn = Exercise(
     name="small_cnn",
     lesson="02",
     probe=_probe_small_cnn,
+    errors={"before Module.__init__() call": "no_super"},
     hints={
         "a_model": Hint(
             "this is a model already. Hand over the function that builds one.",
@@ -488,6 +531,10 @@ small_cnn = Exercise(
         "not_a_model": Hint(
             "the function should give back an nn.Module, not a {kind}.",
             "`return nn.Sequential(…)` gives back a model; layers in a list are not one (this was: {kind}).",
+        ),
+        "no_super": Hint(
+            "your class does not tell nn.Module that it begins. The first line of `__init__` is missing{where}.",
+            "the first line of `__init__` is `super().__init__()`; the layers come after it.",
         ),
         "no_forward": Hint(
             "your module has no `forward`, or a misspelt one.",
@@ -566,6 +613,21 @@ small_cnn = Exercise(
         "After three poolings a 32×32 picture is 4×4; `nn.AdaptiveAvgPool2d(1)` or MaxPool makes it 1×1 before the linear layer.",
     ),
     mistakes=(
+        KnownMistake(
+            "super().__init__() forgotten",
+            """
+class Net(nn.Module):
+    def __init__(self, width):
+        self.convolution = nn.Conv2d(3, width, 3, padding=1)
+
+    def forward(self, x):
+        return self.convolution(x)
+
+def small_cnn(width=16):
+    return Net(width)
+""",
+            "no_super",
+        ),
         KnownMistake(
             "softmax at the end",
             """
@@ -814,6 +876,8 @@ def _probe_evaluate(answer: Any) -> None:
         raise Wrong("loss_sum", got=got_loss)
     if near(got_loss, sum(float(part[0].mean()) for part in chunks) / count):
         raise Wrong("divided_twice", got=got_loss)
+    if near(got_loss, float(F.cross_entropy(scores.softmax(1), y))):
+        raise Wrong("softmax")
     if not near(got_loss, loss):
         raise Wrong("loss", got=got_loss, expected=loss)
     model.eval()
@@ -826,6 +890,7 @@ evaluate = Exercise(
     name="evaluate",
     lesson="02",
     probe=_probe_evaluate,
+    errors={"at non-singleton dimension": "wrong_dimension"},
     hints={
         "never_called": Hint(
             "your function never called the model.",
@@ -887,6 +952,14 @@ evaluate = Exercise(
             "the accuracy is right; the loss is not yet divided by the number of pictures ({got:.1f}).",
             "`F.cross_entropy(…, reduction='sum')` added up over the batches, divided by `len(x)` at the end.",
         ),
+        "softmax": Hint(
+            "the accuracy is right; the loss is computed from probabilities. F.cross_entropy does the softmax itself.",
+            "hand the raw scores to `F.cross_entropy`, no softmax before it.",
+        ),
+        "wrong_dimension": Hint(
+            "your hits do not line up with the labels{where}: {error}. Over which dimension of [N, 10] does argmax look?",
+            "`scores.argmax(dim=1)` gives one class for each picture; `dim=0` gives one picture for each class.",
+        ),
         "divided_twice": Hint(
             "the accuracy is right; the loss is divided too often: cross_entropy gives a mean already ({got:.4f}).",
             "multiply each batch's loss by its length, or use `reduction='sum'`, before you divide by `len(x)`.",
@@ -915,6 +988,40 @@ def evaluate(model, x, y, batch_size=500):
     return total / len(x), hits / len(x)
 """,
             "training_mode",
+        ),
+        KnownMistake(
+            "softmax before the loss",
+            """
+@torch.no_grad()
+def evaluate(model, x, y, batch_size=500):
+    was = model.training
+    model.eval()
+    total = hits = 0.0
+    for images, labels in zip(x.split(batch_size), y.split(batch_size)):
+        scores = model(images).softmax(1)
+        total += F.cross_entropy(scores, labels, reduction="sum").item()
+        hits += (scores.argmax(1) == labels).sum().item()
+    model.train(was)
+    return total / len(x), hits / len(x)
+""",
+            "softmax",
+        ),
+        KnownMistake(
+            "argmax over the pictures",
+            """
+@torch.no_grad()
+def evaluate(model, x, y, batch_size=500):
+    was = model.training
+    model.eval()
+    total = hits = 0.0
+    for images, labels in zip(x.split(batch_size), y.split(batch_size)):
+        scores = model(images)
+        total += F.cross_entropy(scores, labels, reduction="sum").item()
+        hits += (scores.argmax(0) == labels).sum().item()
+    model.train(was)
+    return total / len(x), hits / len(x)
+""",
+            "wrong_dimension",
         ),
         KnownMistake(
             "mean of batch means",

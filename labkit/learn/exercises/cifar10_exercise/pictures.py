@@ -35,7 +35,8 @@ def _probe_channel_stats(answer: Any) -> None:
     try:
         mean, std = result
     except (TypeError, ValueError):
-        raise Wrong("not_a_pair", kind=type(result).__name__) from None
+        size = f" of {len(result)}" if isinstance(result, (tuple, list)) else ""
+        raise Wrong("not_a_pair", kind=type(result).__name__ + size) from None
     mean, std = as_numbers(mean, "not_numbers"), as_numbers(std, "not_numbers")
     x = images.double() / 255
     right_mean, right_std = x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3))
@@ -45,8 +46,13 @@ def _probe_channel_stats(answer: Any) -> None:
         if tuple(value.squeeze().shape) != (3,):
             raise Wrong("shape", got=list(value.shape))
     mean, std = mean.flatten(), std.flatten()
-    if close(mean, right_mean * 255) or close(std, right_std * 255):
+    if close(mean, right_mean * 255) and close(std, right_std * 255):
         raise Wrong("scale", got=float(mean[0]))
+    if close(mean, right_mean * 255) or close(std, right_std * 255):
+        which = "mean" if close(mean, right_mean * 255) else "std"
+        raise Wrong("half_scaled", which=which, got=float(mean[0] if which == "mean" else std[0]))
+    if close(mean, x[:3].mean(dim=(1, 2, 3))):
+        raise Wrong("first_pictures")
     if close(mean, right_std) and close(std, right_mean):
         raise Wrong("swapped")
     if any(close(got, right * 255 / 256, 1e-3) for got, right in ((mean, right_mean), (std, right_std))):
@@ -98,6 +104,14 @@ channel_stats = Exercise(
             "right, but for pixels from 0 to 255 (first mean {got:.1f}). Here a pixel counts from 0 to 1.",
             "divide by 255 before you take mean and std.",
         ),
+        "half_scaled": Hint(
+            "one of the two counts pixels from 0 to 1, the other does not: the first {which} is {got:.1f}.",
+            "divide the pictures by 255 once, at the start, and take both from that; not only one of them ({which}: {got:.1f}).",
+        ),
+        "first_pictures": Hint(
+            "these are the numbers of the first three *pictures*. In [N, 3, H, W] the first dimension counts pictures.",
+            "`x[c]` is picture c, `x[:, c]` is channel c of all pictures.",
+        ),
         "swapped": Hint(
             "the mean comes first, then the std.",
             "`return mean, std`: you have them the other way round.",
@@ -137,6 +151,24 @@ def channel_stats(images):
     return x.mean(dim=(0, 2, 3)), x.std(dim=(0, 2, 3))
 """,
             "scale",
+        ),
+        KnownMistake(
+            "only the mean divided",
+            """
+def channel_stats(images):
+    x = images.float()
+    return x.mean(dim=(0, 2, 3)) / 255, x.std(dim=(0, 2, 3))
+""",
+            "half_scaled",
+        ),
+        KnownMistake(
+            "pictures taken for channels",
+            """
+def channel_stats(images):
+    x = images.float() / 255
+    return [x[c].mean() for c in range(3)], [x[c].std() for c in range(3)]
+""",
+            "first_pictures",
         ),
         KnownMistake(
             "one mean over everything",
@@ -272,6 +304,8 @@ def _probe_normalize(answer: Any) -> None:
             raise Wrong("whole_numbers", got=str(got.dtype))
         y, x = got.detach().cpu().double(), images.double() / 255
         right = (x - m) / s
+        if got.dtype in (torch.float16, torch.bfloat16) and close(y, right, 2e-2, 5e-2):
+            raise Wrong("dtype", got=str(got.dtype))
         if close(y, right, 1e-3, 1e-3):
             if got.dtype != torch.float32:
                 raise Wrong("dtype", got=str(got.dtype))

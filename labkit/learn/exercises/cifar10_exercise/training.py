@@ -264,6 +264,7 @@ class _Training:
         self.augmented: list[int] = []
         self.rates: list[float] = []
         self.grads: list[tuple[Tensor | None, Tensor | None]] = []
+        self.optimizers: list[torch.optim.Optimizer] = []  # in the order of their first step
         self.totals: list[int] = []
         self.x, self.y, self.epochs, self.batch = x, y, epochs, batch
 
@@ -277,6 +278,8 @@ class _Training:
 
         def before_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
             self.rates.append(float(optimizer.param_groups[0]["lr"]))
+            if not any(optimizer is known for known in self.optimizers):
+                self.optimizers.append(optimizer)
             grad = self.model.layer.weight.grad
             fresh = self.model.fresh[-1] if self.model.fresh else None
             self.grads.append((None if grad is None else grad.detach().clone(), fresh))
@@ -341,6 +344,8 @@ def _probe_fit(answer: Any) -> None:
             i for i, (a, b) in enumerate(zip(run.rates, expected, strict=True)) if not math.isclose(a, b, rel_tol=1e-6)
         )
         raise Wrong("rate_wrong", step=at, got=run.rates[at], expected=expected[at])
+    if len(run.optimizers) > 1 and any(one.state for one in run.optimizers):
+        raise Wrong("new_optimizer", got=len(run.optimizers), steps=steps)
     if any(total != steps for total in run.totals):
         raise Wrong("total", got=next(t for t in run.totals if t != steps), expected=steps)
     _probe_history(answer)
@@ -389,6 +394,7 @@ fit = Exercise(
     name="fit",
     lesson="02",
     probe=_probe_fit,
+    errors={"between instances of 'function' and": "rate_handed_over"},
     hints={
         "never_called": Hint(
             "the model was never called with gradients on. Is the loop running?",
@@ -456,6 +462,14 @@ fit = Exercise(
             "set the rate before `optimizer.step()`, and count from 0 across all epochs "
             "(step {step}: {expected:.3f}, not {got:.3f}).",
         ),
+        "new_optimizer": Hint(
+            "{got} optimizers for {steps} steps: each new one has forgotten what the one before it remembered (its momentum).",
+            "make one optimizer, before the loops; in the loop only change `group['lr']` of its `param_groups`.",
+        ),
+        "rate_handed_over": Hint(
+            "`rate` is a function, and the optimizer wants a number{where}. It is asked anew before each step.",
+            "begin with any number, `lr=0.1`, and before each step: `group['lr'] = rate(step, total)` for every group.",
+        ),
         "total": Hint(
             "you told `rate` that there are {got} steps in all; there are {expected}.",
             "`total = epochs * math.ceil(len(x) / batch_size)` ({expected}, not {got}).",
@@ -499,6 +513,50 @@ fit = Exercise(
         "`for group in optimizer.param_groups: group['lr'] = rate(step, total)`, with step counted across epochs.",
     ),
     mistakes=(
+        KnownMistake(
+            "a new optimizer in every step",
+            """
+def fit(model, x, y, epochs, batch_size, augment, rate):
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    history, step, total = [], 0, epochs * math.ceil(len(x) / batch_size)
+    for _ in range(epochs):
+        losses = []
+        for part in torch.randperm(len(x)).split(batch_size):
+            optimizer = torch.optim.SGD(model.parameters(), lr=rate(step, total), momentum=0.9)
+            loss = F.cross_entropy(model(augment(x[part])), y[part])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            step += 1
+            losses.append(loss.item())
+        history.append(sum(losses) / len(losses))
+    return history
+""",
+            "new_optimizer",
+        ),
+        KnownMistake(
+            "the function for the number",
+            """
+def fit(model, x, y, epochs, batch_size, augment, rate):
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+    history, step, total = [], 0, epochs * math.ceil(len(x) / batch_size)
+    for _ in range(epochs):
+        losses = []
+        for part in torch.randperm(len(x)).split(batch_size):
+            pass
+            loss = F.cross_entropy(model(augment(x[part])), y[part])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            step += 1
+            losses.append(loss.item())
+        history.append(sum(losses) / len(losses))
+    return history
+""",
+            "rate_handed_over",
+        ),
         KnownMistake(
             "zero_grad forgotten",
             """
