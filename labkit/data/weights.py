@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 BASE = "https://download.pytorch.org/models/"
 _NAMED = re.compile(r"-([0-9a-f]{8,64})\.(?:pth|pt)$")
+_ASKS = re.compile(r"GLOBAL ([\w.]+)")
 _REMEDY = "Delete it and fetch it again (download = True), or name a good copy."
 
 
@@ -96,6 +98,10 @@ def verify(path: str | Path) -> str:
         )
     try:
         found = sha256(path)
+    except FileNotFoundError:
+        raise LabkitError(
+            f"There is no file {path}.", "Check the path; in a notebook it counts from the notebook's folder."
+        ) from None
     except OSError as error:
         raise LabkitError(f"{path} cannot be read: {error.strerror}.", _REMEDY) from None
     if not found.startswith(beginning):
@@ -160,16 +166,31 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
     import torch
 
     try:
-        found: Any = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the pickle protocol of a file that is refused anyway
+            found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # UnpicklingError, RuntimeError, EOFError, KeyError: whatever the bytes provoke
-        words = str(error).strip().splitlines()
         raise LabkitError(
-            f"{path.name} cannot be read as weights alone: {words[0][:160] if words else type(error).__name__}",
+            f"{path.name} cannot be read as weights alone: {_why(str(error))}.",
             "Do not turn the safe reader off. Take the file from where it was published.",
         ) from None
     if not isinstance(found, dict) or not all(isinstance(v, torch.Tensor) for v in found.values()) or not found:
-        raise LabkitError(f"{path.name} holds no mapping of names to tensors.", _REMEDY)
+        inside = (
+            ", ".join(map(str, list(found)[:6]))[:120] if isinstance(found, dict) and found else type(found).__name__
+        )
+        raise LabkitError(
+            f"{path.name} holds no mapping of names to tensors, but: {inside}.",
+            "Save the state_dict alone, torch.save(model.state_dict(), path), or take the published file.",
+        )
     return dict(found)
+
+
+def _why(said: str) -> str:
+    """Half a sentence for what torch's safe reader said. Its own words tell people how to turn it off."""
+    asks = _ASKS.search(said)
+    if asks:
+        return f"it wants to call or build {asks.group(1)[:80]}, which is no tensor"
+    return "it is damaged, cut off, or no file of weights"
 
 
 def load(path: str | Path, model: nn.Module) -> nn.Module:
