@@ -162,7 +162,7 @@ def test_the_listed_names_are_torchvision_s_own() -> None:
 
 
 def test_a_refusal_names_what_the_file_wants_and_never_how_to_read_it_all_the_same(tmp_path: Path) -> None:
-    whole = named(tmp_path, nn.Linear(2, 2))
+    whole = saved(tmp_path, nn.Linear(2, 2))
     cut = tmp_path / "cut"
     cut.write_bytes(whole.read_bytes()[:200])
     cut = cut.replace(tmp_path / f"cut-{weights.sha256(cut)[:8]}.pth")
@@ -174,16 +174,9 @@ def test_a_refusal_names_what_the_file_wants_and_never_how_to_read_it_all_the_sa
 
 def test_a_checkpoint_tells_what_it_holds(tmp_path: Path) -> None:
     with pytest.raises(LabkitError, match="no mapping of names to tensors, but: model, epoch"):
-        weights.read(named(tmp_path, {"model": {"w": torch.ones(1)}, "epoch": 3}))
+        weights.read(saved(tmp_path, {"model": {"w": torch.ones(1)}, "epoch": 3}))
 
 
 def test_a_path_that_leads_nowhere_is_not_called_damaged(tmp_path: Path) -> None:
     with pytest.raises(LabkitError, match="There is no file"):
         weights.read(tmp_path / "resnet50-11ad3fa6.pth")
-
-
-def named(folder: Path, content: object) -> Path:
-    """Saves anything with torch, under a name that carries its checksum."""
-    rough = folder / "rough"
-    torch.save(content, rough)
-    return rough.replace(rough.with_name(f"any-{weights.sha256(rough)[:8]}.pth"))
