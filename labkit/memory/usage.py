@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +19,9 @@ _HOW = {
     "cpu": "PyTorch's CPU allocator, every allocation and release as the profiler reports it",
     "cuda": "the caching allocator's statistics (torch.cuda.max_memory_allocated); timeline from the profiler",
 }
+
+
+_NOTE = b"Memory block of unknown size was allocated before the profiling started"
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def _events(
     """(seconds, bytes since the start) after each allocation and release on devices of this type; and the marks found."""
     from torch.profiler import ProfilerActivity, profile
 
-    with quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+    with quiet(), _without_note(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         function()
     results: Any = recorded.profiler.kineto_results if recorded.profiler is not None else None
     rows: list[tuple[int, int, int]] = []  # (ns, bytes, address)
@@ -117,6 +123,32 @@ def _events(
         if inside:
             found.append((name, inside[0], inside[-1]))
     return tuple(told), tuple(found)
+
+
+@contextlib.contextmanager
+def _without_note() -> Iterator[None]:
+    """Holds back what C++ writes on the error stream in the block, and then writes it but for the allocator's note.
+
+    The note says that memory from before the profile was released in it, which ``measure`` allows for.
+    """
+    try:
+        stream = os.dup(2)
+    except OSError:  # a program without an error stream
+        yield
+        return
+    try:
+        with tempfile.TemporaryFile() as held:
+            os.dup2(held.fileno(), 2)
+            try:
+                yield
+            finally:
+                os.dup2(stream, 2)
+                held.seek(0)
+                kept = b"".join(line for line in held.read().splitlines(keepends=True) if _NOTE not in line)
+                if kept:
+                    os.write(2, kept)
+    finally:
+        os.close(stream)
 
 
 def _walk(nodes: Iterable[Any]) -> Iterator[Any]:

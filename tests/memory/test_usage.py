@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -87,3 +89,18 @@ def test_on_a_gpu_the_allocator_s_statistics_are_asked(monkeypatch: pytest.Monke
     usage = measure(step, "cuda:0", timeline=False)
     assert (usage.peak_bytes, usage.left_bytes, usage.timeline, usage.device) == (600, 50, (), "cuda:0")
     assert "max_memory_allocated" in usage.how
+
+
+def test_releasing_what_was_there_before_leaves_no_note_and_other_words_stay() -> None:
+    code = """
+import os, torch
+from labkit.memory import measure
+old = [torch.ones(1000)]
+def release():
+    old.clear()
+    os.write(2, b"mine")
+    return torch.ones(10)
+measure(release, "cpu")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=120)
+    assert done.stderr == b"mine"
