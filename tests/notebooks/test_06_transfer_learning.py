@@ -78,7 +78,7 @@ def test_one_high_rate_costs_what_the_body_knew(text: str) -> None:
 
 
 def test_the_old_head_knows_none_of_the_new_names(text: str) -> None:
-    assert "It has **14** outputs, for 6 classes, and **0** of their names are yours." in text
+    assert "The old head has **14** outputs. You need 6, and **0** of its names are among yours." in text
 
 
 def test_the_safe_reader_refuses_a_program_and_it_does_not_run(text: str) -> None:
