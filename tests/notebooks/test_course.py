@@ -78,9 +78,14 @@ def test_golden_cells_print_what_is_committed(course_run: Any, lesson: Lesson) -
 
 
 def plain(cell: dict[str, Any]) -> str:
-    """The text of a cell's outputs."""
-    parts = [out["text"] if "text" in out else out.get("data", {}).get("text/plain", "") for out in cell["outputs"]]
-    return "\n".join("".join(part) for part in parts)
+    """The text of a cell's outputs; a stream that arrived in pieces, as it does on a busy machine, is one."""
+    text, before = "", None
+    for out in cell["outputs"]:
+        part = "".join(out["text"] if "text" in out else out.get("data", {}).get("text/plain", ""))
+        same = out["output_type"] == "stream" and out["name"] == before
+        text += part if same or not text else "\n" + part
+        before = out.get("name")
+    return text
 
 
 @BY_LESSON
