@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -258,11 +258,13 @@ def _run_all(plans: Sequence[Plan], output: Path, workers: int, done: dict[int, 
         waiting = [pool.submit(work, at) for at in range(len(plans))]
         try:
             for future in waiting:
+                while not future.done():  # in short waits: Windows does not interrupt a long one
+                    wait([future], timeout=0.2)
                 future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for run in list(_running):
-                run.end_left_over_processes()
+                run.stop()
             raise
         finally:
             pool.shutdown(wait=True)
@@ -508,6 +510,7 @@ class _Run:
         self.peak_memory_bytes = 0
         self._deadline = time.monotonic() + lesson_limit_s
         self._processes: dict[int, Any] = {}
+        self._stopped = False
 
     def cell_starts(self, cell: Any, cell_index: int) -> None:
         self.index, self.started = cell_index, True
@@ -549,6 +552,11 @@ class _Run:
         number, line = self.number(cell), _first_line(cell.source)
         return LessonError(kind, f"cell {number}, which begins with '{line}', {what}. {message}", number, line)
 
+    def stop(self) -> None:
+        """Ends the lesson now, from another thread; a kernel that is only just starting is ended when it is seen."""
+        self._stopped = True
+        self.end_left_over_processes()
+
     def memory_words(self) -> str:
         return f" (it held {self.peak_memory_bytes / 2**20:.0f} MiB at its largest)" if self.peak_memory_bytes else ""
 
@@ -567,6 +575,8 @@ class _Run:
             with contextlib.suppress(psutil.Error):
                 total += process.memory_info().rss
         self.peak_memory_bytes = max(self.peak_memory_bytes, total)
+        if self._stopped:
+            self.end_left_over_processes()
 
     def end_left_over_processes(self) -> None:
         """Ends what the lesson started and left running (psutil knows a process from another with the same number)."""

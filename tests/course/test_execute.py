@@ -369,6 +369,7 @@ def test_an_interrupt_ends_every_lesson_that_runs_and_keeps_what_is_done(
     tmp_path: Path, make_lesson: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import _thread
+    import signal
     import threading
     import time
 
@@ -388,9 +389,13 @@ def test_an_interrupt_ends_every_lesson_that_runs_and_keeps_what_is_done(
         time.sleep(0.5)
         _thread.interrupt_main()
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins by ignoring it
     threading.Thread(target=stop, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        execute.run_lessons(lessons, output=tmp_path / "out", machine=False, workers=2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            execute.run_lessons(lessons, output=tmp_path / "out", machine=False, workers=2)
+    finally:
+        signal.signal(signal.SIGINT, before)
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     rows = {row["id"]: row for row in report["lessons"]}
     assert len(rows) == 4 and rows["90"]["status"] == "passed" and rows["91"]["status"] == "failed"
