@@ -32,12 +32,13 @@ def guides_epochs(epochs: int) -> None:
     """What the child process of the guides' side does."""
     import torch
 
-    from benchmarks import resident_loader
+    from benchmarks import mnist_loops
 
     torch.set_num_threads(1)
     pictures = data.fashion_mnist()
-    for epoch in range(epochs):
-        resident_loader.guides(pictures.train_images, pictures.train_labels, seed=epoch)
+    net, generator = mnist_loops.model(0), torch.Generator().manual_seed(0)
+    for _ in range(epochs):
+        mnist_loops.guides(pictures.train_images, pictures.train_labels, net, generator)
 
 
 def timed(command: Sequence[str]) -> float:
