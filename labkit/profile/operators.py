@@ -195,7 +195,10 @@ def _table(codes: Any, labels: list[str], total: Any, own: Any, device: Any, own
     columns = {"cpu_total_ns": total, "cpu_self_ns": own, "device_total_ns": device, "device_self_ns": own_device}
     if not len(codes):
         return pl.DataFrame(schema={"name": pl.String, "calls": pl.Int64, **dict.fromkeys(columns, pl.Int64)})
-    answer: dict[str, Any] = {"name": pl.Series(labels, dtype=pl.String), "calls": np.bincount(codes, minlength=len(labels))}
+    answer: dict[str, Any] = {
+        "name": pl.Series(labels, dtype=pl.String),
+        "calls": np.bincount(codes, minlength=len(labels)),
+    }
     for column, values in columns.items():
         answer[column] = np.zeros(len(labels), dtype=np.int64)
         np.add.at(answer[column], codes, values)

@@ -70,7 +70,9 @@ def _once(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     stamps = [name for role in ("start_ns", "end_ns") if (name := numbers.find(frame, role)) is not None]
     repeated = 0
     if stamps:
-        distinct = frame.select(*key, *stamps).unique()
+        distinct = frame.select(
+            list(dict.fromkeys((*key, *stamps)))
+        ).unique()  # without ids the stamps are part of the key
         repeated = int((distinct.group_by(key).len()["len"] > 1).sum()) if distinct.height else 0
     return frame.unique(key, keep="first", maintain_order=True), repeated
 

@@ -241,3 +241,22 @@ def test_other_programs_are_unknown(name: str) -> None:
     with pytest.raises(LabkitError):
         read_bytes(OTHERS[name].encode())
     assert recognise.read_bytes(OTHERS[name].encode())["kind"] == "unknown"
+
+
+def test_counters_without_any_number_of_the_dispatch() -> None:
+    """The stamps then tell one dispatch from another."""
+    import polars as pl
+
+    from labkit.profile.readers import dispatch_tables
+
+    frame = pl.DataFrame(
+        {
+            "kernelname": ["k", "k", "k"],
+            "countername": ["SQ_WAVES", "GRBM_COUNT", "SQ_WAVES"],
+            "countervalue": [4, 9, 4],
+            "starttimestamp": [100, 100, 200],
+            "endtimestamp": [150, 150, 270],
+        }
+    )
+    once, repeated = dispatch_tables._once(frame)
+    assert once["starttimestamp"].to_list() == [100, 200] and repeated == 0
