@@ -214,7 +214,8 @@ def test_what_a_killed_attempt_left_in_the_temporary_folder_is_removed(tmp_path)
 def test_ctrl_c_ends_pip_too(tmp_path, eventually):
     environ = fake_pip(tmp_path, "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(60)")
     program = (
-        "import sys; from pathlib import Path; from labkit.setup import install; f = Path(sys.argv[1]);"
+        "import signal, sys; from pathlib import Path; from labkit.setup import install; f = Path(sys.argv[1]);"
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a job in the background begins by ignoring it
         "install.run_pip(sys.executable, [], environ=dict(__import__('os').environ), log=f / 'log', temporary=f / 'tmp')"
     )
     root = str(Path(install.__file__).parents[2])
