@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
+from labkit.machine.probes import commands
 from labkit.profile import kineto
 from labkit.profile.readers import read
 from labkit.profile.table import Profile
@@ -209,31 +210,30 @@ def _run(command: Sequence[str], timeout_s: float) -> str:
     earlier = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     settings = {**os.environ, "PYTHONUTF8": "1", "PYTHONPATH": os.pathsep.join([str(root), *earlier])}
     try:
-        done = subprocess.run(
-            command,
-            env=settings,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise LabkitError(
-            f"The script did not end within {timeout_s:g} s.", "let it do fewer steps: ten are enough for a profile."
-        ) from None
+        process = subprocess.Popen(
+            command, env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=os.name == "posix",
+        )  # fmt: skip
     except OSError as error:
         raise LabkitError(
             f"{command[0]} could not be started: {error.strerror or error}.", "see that it runs."
         ) from None
-    if done.returncode:
+    try:
+        said, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
         raise LabkitError(
-            f"The script failed (exit status {done.returncode}):\n{_tail(done.stdout)}",
+            f"The script did not end within {timeout_s:g} s.", "let it do fewer steps: ten are enough for a profile."
+        ) from None
+    finally:  # also when somebody interrupts: rocprofv3 starts the script, and both have to end
+        if process.poll() is None:
+            commands.end(process)
+    output = said.decode("utf-8", errors="replace")
+    if process.returncode:
+        raise LabkitError(
+            f"The script failed (exit status {process.returncode}):\n{_tail(output)}",
             "run it without a profiler first: " + " ".join(map(str, command[command.index("--") + 1 :])),
         )
-    return done.stdout
+    return output
 
 
 def _tail(text: str) -> str:

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,30 @@ def test_a_script_that_fails_is_told_in_a_sentence(
     with pytest.raises(LabkitError, match=told):
         record(path, timeout_s=limit, folder=tmp_path / "kept")
     assert not list((tmp_path / "kept").iterdir()), "nothing half-written stays"
+
+
+def test_a_script_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path, no_rocprof: None) -> None:
+    """As rocprofv3 starts the program that it profiles."""
+    import psutil
+
+    mark = tmp_path / "grandchild"
+    path = tmp_path / "nest.py"
+    path.write_text(
+        "import pathlib, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(mark)!r}).write_text(str(child.pid))\n"
+        "time.sleep(60)\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(LabkitError, match="did not end within"):
+        record(path, timeout_s=15)
+    number = int(mark.read_text(encoding="utf-8"))
+    for _ in range(100):
+        if not psutil.pid_exists(number) or psutil.Process(number).status() == psutil.STATUS_ZOMBIE:
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("what the script had started still runs")
 
 
 FAKE = """#!{python}
