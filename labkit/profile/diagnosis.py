@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from labkit.profile import intervals
 from labkit.profile import questions as ask
 from labkit.profile.diagnosis_evidence import (
     LAUNCHING,
@@ -36,7 +37,6 @@ from labkit.profile.diagnosis_words import (
     of_time,
 )
 from labkit.profile.questions import attribution as lost
-from labkit.profile.questions import intervals
 from labkit.profile.table import Profile
 from labkit.profile.thresholds import NAMED
 from labkit.timing.words import duration

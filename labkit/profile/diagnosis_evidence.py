@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from labkit.profile import intervals
 from labkit.profile import questions as ask
 from labkit.profile.diagnosis_words import (
     BEFORE_OR_AFTER,
@@ -25,7 +26,7 @@ from labkit.profile.diagnosis_words import (
     percent,
 )
 from labkit.profile.questions import attribution as lost
-from labkit.profile.questions import intervals, waiting
+from labkit.profile.questions import waiting
 from labkit.profile.table import Profile
 from labkit.profile.thresholds import FEW, LONGEST_LAUNCH_NS, MENTIONED, MIXED_NS, ONE_PAUSE
 from labkit.timing.words import duration

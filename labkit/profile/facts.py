@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from labkit.profile import intervals
 from labkit.profile.readers.numbers import tidy
 from labkit.profile.table import Entry, Profile
 
@@ -98,10 +99,8 @@ def _span(timed: pl.DataFrame) -> int | None:
 
 def busy(timed: pl.DataFrame) -> int:
     """The length of the union of the intervals, per device, summed; in ns."""
-    ordered = timed.select("device", "start_ns", "end_ns").sort("device", "start_ns")
-    reached = pl.col("end_ns").cum_max().shift(1).over("device")
-    covered = (pl.col("end_ns") - pl.max_horizontal("start_ns", reached)).clip(lower_bound=0)
-    return int(ordered.select(covered.sum()).item() or 0)
+    parts = timed.select("device", "start_ns", "end_ns").partition_by("device")
+    return sum(intervals.union_length(part["start_ns"].to_numpy(), part["end_ns"].to_numpy()) for part in parts)
 
 
 def _is_plain(value: object) -> bool:

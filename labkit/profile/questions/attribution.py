@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from labkit.profile.questions import idle, intervals, launching, stepping, waiting
+from labkit.profile import intervals
+from labkit.profile.questions import idle, launching, stepping, waiting
 from labkit.profile.questions.overlapping import split
 from labkit.profile.questions.selection import devices_of, launched, on_device, once, timed
 from labkit.profile.table import Profile

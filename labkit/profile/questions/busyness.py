@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labkit.profile.questions import intervals
+from labkit.profile import intervals
 from labkit.profile.questions.selection import devices_of, on_device, timed
 from labkit.profile.table import Profile
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from labkit.profile.questions import attribution, intervals, stepping, waiting
+from labkit.profile import intervals
+from labkit.profile.questions import attribution, stepping, waiting
 from labkit.profile.questions.selection import launched, timed
 from labkit.profile.table import Profile
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from labkit.profile.questions import intervals, nesting, stepping
+from labkit.profile import intervals
+from labkit.profile.questions import nesting, stepping
 from labkit.profile.questions.selection import devices_of, launched, name_order, on_device, once, timed
 from labkit.profile.table import Kind, Profile
 from labkit.profile.thresholds import LABELLED, LABELLED_NS

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from labkit.profile.questions import idle, intervals
+from labkit.profile import intervals
+from labkit.profile.questions import idle
 from labkit.profile.questions.selection import devices_of, launched, on_device, once, timed
 from labkit.profile.table import Profile
 from labkit.profile.thresholds import SHORT_GAP_NS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from labkit.profile import intervals
 from labkit.profile.categories import category
-from labkit.profile.questions import intervals
 from labkit.profile.questions.selection import devices_of, on_device, once, timed
 from labkit.profile.table import Profile
 

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from labkit.errors import LabkitError
+from labkit.profile import intervals
 from labkit.profile.readers.sqlite import Database, quoted
 from labkit.profile.readers.times import usable
 from labkit.profile.table import EXTRA, Device, Profile, empty, events
@@ -433,9 +434,8 @@ def summary(path: Path | str) -> tuple[pl.DataFrame, pl.DataFrame]:
     first, last = every["start_ns"].to_numpy(), every["end_ns"].to_numpy()
     span = int(last.max() - first.min()) if every.height else 0
     for device in every["device"].unique().drop_nulls().sort():
-        mine = every.filter(pl.col("device") == device).select("start_ns", "end_ns").sort("start_ns")
-        before = mine["end_ns"].cum_max().shift(1, fill_value=mine["start_ns"][0])
-        fresh = pl.select((mine["end_ns"] - pl.max_horizontal(mine["start_ns"], before)).clip(0)).to_series().sum()
-        rows.append((device, fresh, span))
+        mine = every.filter(pl.col("device") == device)
+        busy = intervals.union_length(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
+        rows.append((device, busy, span))
     schema = {"device": pl.Int32, "busy_ns": pl.Int64, "span_ns": pl.Int64}
     return kernels.sort("total_ns", "name", descending=[True, False]), pl.DataFrame(rows, schema=schema, orient="row")

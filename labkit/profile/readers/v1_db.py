@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from labkit.profile.readers import v1_json
 from labkit.profile.readers.sqlite import Database
 from labkit.profile.readers.times import usable
 from labkit.profile.table import Device, Profile, empty, events
@@ -15,12 +16,7 @@ _COLUMNS = {
     "name": "Name",
     "start_ns": "BeginNs",
     "end_ns": "EndNs",
-    "device": "dev-id",
-    "queue": "queue-id",
-    "stream": "stream-id",
-    "process": "pid",
-    "thread": "tid",
-    "correlation": "Index",
+    **v1_json.ROWS,  # the tool writes its rows under the same names into either file
 }
 _CSV = {
     "name": "KernelName",

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from labkit.profile import intervals
 from labkit.profile import questions as ask
 from labkit.profile.categories import category
 from labkit.profile.names import shorten
-from labkit.profile.questions import attribution, intervals, overlapping, waiting
+from labkit.profile.questions import attribution, overlapping, waiting
 from labkit.profile.questions.selection import timed
 from labkit.profile.table import Profile
 from labkit.show.profiles.look import KEYS, operator

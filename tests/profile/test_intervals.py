@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.profile.questions import intervals
+from labkit.profile import intervals
 from tests.profile.questions import slow
 
 PAIRS = st.lists(
