@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.recipe import IDLE, LOADED, PICTURES, READY, write
+from tests.browser.recipe import PICTURES, opened, run_all, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -33,17 +33,9 @@ OUTPUT = """async number => {
 @pytest.fixture(scope="module")
 def page(browser: Any, lab: Any) -> Iterator[Any]:
     write(lab.folder, "timeline.ipynb", CELLS)
-    context = browser.new_context(viewport={"width": 1200, "height": 1000})
-    try:
-        opened = context.new_page()
-        opened.goto(lab.address("timeline.ipynb"))
-        opened.wait_for_function(LOADED, timeout=120_000, polling=200)
-        opened.evaluate(READY)
-        opened.evaluate("async () => { await window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
-        opened.wait_for_function(IDLE, timeout=120_000, polling=200)
-        yield opened
-    finally:
-        context.close()
+    with opened(browser, lab, "timeline.ipynb") as (page, _):
+        run_all(page)
+        yield page
 
 
 def window(page: Any) -> tuple[list[int], list[int], list[int]]:
