@@ -216,8 +216,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from labkit.course import arguments as judging
 
             judging.check(options)
-            if options.command == "data" and not options.fetch:
-                _need_environment()
+            if options.command in _QUESTIONS and not getattr(options, "fetch", False):
+                _need_environment(_QUESTIONS[options.command])
             status = setup.enter(options.needs, options, arguments)
             if status is not None:  # it was done inside the environment, or was a dry run
                 return status
@@ -462,14 +462,23 @@ def _doctor(options: argparse.Namespace) -> int:
     return 1 if any(finding.severity == "blocks" for finding in diagnosis.findings) else 0
 
 
-def _need_environment() -> None:
-    """A question installs nothing: raises LabkitError where there is no environment yet."""
+# A question installs nothing; what its answer needs installed packages for.
+_QUESTIONS = {
+    "data": "The data sets are read",
+    "profile": "Profiles are read",
+    "simulate-profile": "Profiles are made",
+}
+
+
+def _need_environment(what: str) -> None:
+    """Raises LabkitError where there is no environment yet, in which ``what`` could be done."""
     from labkit.setup import environment, words
 
     if not environment.locate(ROOT, os.environ).has_python:
+        also = f"; so does {words.labkit('data --fetch')}" if what == _QUESTIONS["data"] else ""
         raise LabkitError(
-            "The data sets are read with packages that are not installed yet.",
-            f"{words.labkit('setup')} installs them and says how much that is; so does {words.labkit('data --fetch')}.",
+            f"{what} with packages that are not installed yet.",
+            f"{words.labkit('setup')} installs them and says how much that is{also}.",
         )
 
 

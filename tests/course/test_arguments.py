@@ -41,8 +41,9 @@ def test_the_names_of_the_data_sets():
     assert tuple(TITLES) == arguments.DATA_SETS
 
 
-def test_a_question_about_data_installs_nothing(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("asked", [["data"], ["profile", "run.csv"], ["simulate-profile", "--list"]], ids=" ".join)
+def test_a_question_installs_nothing(asked, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LABKIT_ENV", str(tmp_path / "env"))
     monkeypatch.setattr(room, "enter", lambda *_: pytest.fail("set-up began"))
-    assert cli.main(["data"]) == 1
+    assert cli.main(asked) == 1
     assert "not installed yet" in capsys.readouterr().err and not (tmp_path / "env").exists()
