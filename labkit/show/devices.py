@@ -118,7 +118,8 @@ def samples(watch: Watch) -> Picture:
                     label=name,
                 )
             axis.set_ylabel(label, rotation=0, ha="right", va="center")
-            largest = 100 if column == "busy_percent" else (table[column].max() or 0) * factor
+            known = [100.0] if column == "busy_percent" else table[column].drop_nulls().to_list()
+            largest = max(known) * factor
             axis.set_ylim(0, largest * 1.1 or 1)
         if panels:
             axes[-1].set_xlabel("seconds")

@@ -226,6 +226,33 @@ def test_enter_waits_for_the_number_that_is_still_on_its_way(shown: list[Any], m
     assert "PASS p_number" in said(box)
 
 
+def test_check_waits_for_a_number_that_comes_late_behind_one_that_was_judged(
+    shown: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen in a browser: the press of Check overtakes the second number, and the first would be judged again."""
+    monkeypatch.setattr(form, "_SETTLE_S", 0.01)
+    quiz("p_number")
+    (box,) = shown
+    field = next(child for child in box.children if isinstance(child, widgets.Text))
+    row = next(child for child in box.children if isinstance(child, widgets.HBox))
+    told = []
+
+    async def kernel() -> None:
+        field.value = "30"
+        row.children[0].click()
+        await asyncio.sleep(0.05)
+        told.append(said(box))
+        row.children[0].click()
+        row.children[0].click()  # pressed twice: judged once
+        await asyncio.sleep(0.1)
+        field.value = "3 ms"
+        await asyncio.sleep(0.1)
+
+    apart(lambda: asyncio.run(kernel()))
+    assert "TODO p_number" in told[0]
+    assert "PASS p_number (after 2 tries)" in said(box)
+
+
 def test_code_between_backticks_is_set_as_code_and_never_shows_them(shown: list[Any]) -> None:
     tick = OneOf("p_tick", "02", "Who calls `a<b`?", ("p",), options=(Option("`f()`", "w."), Option("b", "r.", True)))
     question, radio, *_ = form.build(tick).children

@@ -14,7 +14,8 @@ from labkit.learn.quizzes.kinds import AllOf, Number, OneOf, Order, Question
 
 _open: dict[str, Any] = {}  # the form of each quiz that is on the page
 _WIDE = "48em"
-_SETTLE_S = 0.2
+_SETTLE_S = 0.2  # how long what stands in a field may be behind the press of a button
+_LATE_S = 1.0  # and how much longer where the field still holds what was judged before
 
 
 def show(quiz: Question) -> bool:
@@ -43,7 +44,7 @@ def build(quiz: Question) -> Any:
     verdict = widgets.HTML()
     button = widgets.Button(description="Check", tooltip=f"Judge this answer to {quiz.name}", button_style="primary")
 
-    def press(_source: Any = None) -> None:
+    def judge() -> None:
         try:
             if answer() in (None, "", []):
                 verdict.value = panel.status("○ Nothing is chosen or written yet.")
@@ -53,11 +54,13 @@ def build(quiz: Question) -> Any:
         except Exception as error:  # a traceback in a callback would be seen by nobody
             verdict.value = panel.status(f"This could not be judged ({type(error).__name__}: {error}).")
 
-    button.on_click(press)
-    if isinstance(quiz, Number):  # Enter in the field
-        controls[0].on_msg(
-            lambda _widget, content, _buffers: _soon(press) if content.get("event") == "submit" else None
-        )
+    if isinstance(quiz, Number):
+        field = controls[0]
+        press = _settled(field, judge)
+        field.on_msg(lambda _widget, content, _buffers: press() if content.get("event") == "submit" else None)  # Enter
+    else:
+        press = judge
+    button.on_click(lambda _button: press())
     row, said = panel.buttons(quiz.name, session.next_hint, session.solution_text)
     how = " Tick all that are right." if isinstance(quiz, AllOf) else ""
     question = widgets.HTML(
@@ -66,14 +69,40 @@ def build(quiz: Question) -> Any:
     return widgets.VBox([question, *controls, widgets.HBox([button, *row.children]), verdict, said])
 
 
-def _soon(press: Callable[[], None]) -> None:
-    """Calls a function a moment later: a browser says first that Enter was pressed, and then what stands in the field."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:  # no front end, so nothing is on its way
-        press()
-    else:
-        loop.call_later(_SETTLE_S, press)
+def _settled(field: Any, judge: Callable[[], None]) -> Callable[[], None]:
+    """What a press does for a field: judges once the text has come that the learner sees.
+
+    A browser tells of the press and of the text in messages that overtake each other. So a press waits a moment, and longer
+    if the field still holds what was judged before.
+    """
+    judged = field.value
+
+    def now() -> None:
+        nonlocal judged
+        judged = field.value
+        judge()
+
+    async def soon() -> None:
+        await asyncio.sleep(_SETTLE_S)
+        waited = 0.0
+        while field.value == judged and waited < _LATE_S:
+            await asyncio.sleep(_SETTLE_S / 4)
+            waited += _SETTLE_S / 4
+        now()
+
+    task: asyncio.Task[None] | None = None
+
+    def press() -> None:
+        nonlocal task
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no front end, so nothing is on its way
+            now()
+            return
+        if task is None or task.done():  # two presses in a row are one
+            task = loop.create_task(soon())
+
+    return press
 
 
 def _controls(quiz: Question) -> tuple[list[Any], Callable[[], Any]]:
