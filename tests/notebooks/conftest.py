@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from labkit.course import execute
+from tests.notebooks.outputs import shown
 
 BUILD = execute.BUILD / "test"
 
@@ -35,3 +36,15 @@ def course_run() -> CourseRun:
     folder = BUILD / "quick"
     status = execute.run([], profile="quick", parameters={}, output=folder, workers=2)
     return CourseRun(status, json.loads((folder / "report.json").read_text(encoding="utf-8")), folder)
+
+
+@pytest.fixture(scope="module")
+def notebook(request: pytest.FixtureRequest, course_run: CourseRun) -> dict[str, Any]:
+    """The executed notebook of the module's LESSON."""
+    return course_run.notebook(request.module.LESSON.path.name)
+
+
+@pytest.fixture(scope="module")
+def text(notebook: dict[str, Any]) -> str:
+    """Everything that its code cells printed or displayed."""
+    return shown(notebook)

@@ -15,23 +15,13 @@ from tests.notebooks.outputs import shown
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
-NAME = table.find("01").path.name
+LESSON = table.find("01")
 FASHION = Path("/usr/share/datasets/fashion-mnist")
 
 
 def accuracy(text: str) -> float:
     """Test accuracy in per cent, as the lesson states it."""
     return float(re.search(r"right about \*\*([\d.]+)%\*\*", text)[1])  # type: ignore[index]
-
-
-@pytest.fixture(scope="module")
-def notebook(course_run: Any) -> dict[str, Any]:
-    return course_run.notebook(NAME)
-
-
-@pytest.fixture(scope="module")
-def text(notebook: dict[str, Any]) -> str:
-    return shown(notebook)
 
 
 def test_both_loops_end_with_the_same_weights_and_the_resident_one_is_faster(text: str) -> None:
@@ -188,7 +178,7 @@ def test_the_full_profile_reaches_87_per_cent_on_sixty_thousand_real_pictures() 
     folder = execute.BUILD / "test" / "fashion_full"
     status = execute.run(["01"], profile="full", parameters={"dataset": "fashion_mnist"}, output=folder)
     assert status == 0
-    text = shown(json.loads((folder / NAME).read_text(encoding="utf-8")))
+    text = shown(json.loads((folder / LESSON.path.name).read_text(encoding="utf-8")))
     assert "training on 60,000 pictures, testing on 10,000 others" in text
     assert accuracy(text) >= 87
 

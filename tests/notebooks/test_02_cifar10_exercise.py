@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from labkit.course import table
 from labkit.learn import proofs
 from labkit.learn.exercises import everything
 from labkit.learn.solutions import path_of
+from tests.notebooks.outputs import cells
 
+LESSON = table.find("02")
 NAMES = [name for name, exercise in everything().items() if exercise.lesson == "02"]
 
 
@@ -59,28 +62,18 @@ def test_the_notebook_gives_no_solution_away() -> None:
         assert idea not in text, idea
 
 
-def _cells() -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = json.loads(proofs.notebook_of("02").read_text(encoding="utf-8"))["cells"]
-    return cells
-
-
-def test_code_lines_fit_into_a_cell_of_a_small_screen() -> None:
-    code = ["".join(cell["source"]) for cell in _cells() if cell["cell_type"] == "code"]
-    assert [line for source in code for line in source.splitlines() if len(line) > 95] == []
-
-
 def test_no_stored_output_answers_a_prediction() -> None:
-    stored = json.dumps([cell.get("outputs", []) for cell in _cells()])
+    stored = json.dumps([cell.get("outputs", []) for cell in cells(LESSON)])
     assert "393" not in stored and "448" not in stored
 
 
 def test_every_exercise_has_its_words_at_the_end() -> None:
-    end = next("".join(cell["source"]) for cell in _cells() if "deeds = {" in "".join(cell["source"]))
+    end = next("".join(cell["source"]) for cell in cells(LESSON) if "deeds = {" in "".join(cell["source"]))
     assert all(f'"{name}":' in end for name in NAMES)
 
 
 def test_both_quizzes_are_asked() -> None:
-    code = ["".join(cell["source"]) for cell in _cells() if cell["cell_type"] == "code"]
+    code = ["".join(cell["source"]) for cell in cells(LESSON) if cell["cell_type"] == "code"]
     for name in ("eval_mode", "faster_gpu"):
         assert code.count(f'quiz("{name}")') == 1, name
 
@@ -106,7 +99,7 @@ def test_the_step_by_step_loader_and_the_batches_agree_in_every_window() -> None
 
     space: dict[str, Any] = {"torch": torch, "F": F}
     for start in ("def take(", "def draw(", "def resident_batches("):
-        source = next("".join(cell["source"]) for cell in _cells() if "".join(cell["source"]).startswith(start))
+        source = next("".join(cell["source"]) for cell in cells(LESSON) if "".join(cell["source"]).startswith(start))
         exec(compile(source, "<cell>", "exec"), space)
     images = torch.randint(1, 256, (2, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     space |= {"loader_images": images, "loader_labels": torch.arange(2)}
@@ -140,7 +133,9 @@ def test_the_layers_of_any_module_are_told() -> None:
     small_cnn = next(e for e in everything().values() if e.name == "small_cnn")
     space = proofs.namespace_of(small_cnn, small_cnn.variants[0])
     space |= {"passed": {"small_cnn": True}, "device": "cpu"}
-    source = next("".join(cell["source"]) for cell in _cells() if "register_forward_hook" in "".join(cell["source"]))
+    source = next(
+        "".join(cell["source"]) for cell in cells(LESSON) if "register_forward_hook" in "".join(cell["source"])
+    )
     with contextlib.redirect_stdout(io.StringIO()) as said:
         exec(compile(source, "<cell>", "exec"), space)
     lines = said.getvalue().splitlines()

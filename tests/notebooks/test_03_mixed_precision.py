@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
 
 from labkit.course import table
-from tests.notebooks.outputs import shown
+from tests.notebooks.outputs import cells
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -17,19 +16,7 @@ LESSON = table.find("03")
 
 
 def _source() -> str:
-    notebook = json.loads(LESSON.path.read_text(encoding="utf-8"))
-    return "\n".join("".join(cell["source"]) for cell in notebook["cells"])
-
-
-@pytest.fixture(scope="module")
-def notebook(course_run: Any) -> dict[str, Any]:
-    return course_run.notebook(LESSON.path.name)
-
-
-@pytest.fixture(scope="module")
-def text(notebook: dict[str, Any]) -> str:
-    """Everything that the code cells printed or displayed."""
-    return shown(notebook)
+    return "\n".join("".join(cell["source"]) for cell in cells(LESSON))
 
 
 def test_the_guess_stands_beside_a_measurement_with_its_interval(text: str) -> None:
@@ -175,21 +162,9 @@ def test_the_table_of_gpus_marks_what_was_not_looked_up(text: str) -> None:
     assert not re.search(r"gfx942 .*native\*", text)
 
 
-def test_no_line_of_code_is_wider_than_a_cell() -> None:
-    notebook = json.loads(LESSON.path.read_text(encoding="utf-8"))
-    lines = [
-        line
-        for cell in notebook["cells"]
-        if cell["cell_type"] == "code"
-        for line in "".join(cell["source"]).splitlines()
-    ]
-    assert [line for line in lines if len(line) > 95] == []
-
-
 def _rules() -> dict[str, Any]:
     """The functions of the cell that words the verdict."""
-    notebook = json.loads(LESSON.path.read_text(encoding="utf-8"))
-    (code,) = ["".join(cell["source"]) for cell in notebook["cells"] if "def accuracy_words" in "".join(cell["source"])]
+    (code,) = ["".join(cell["source"]) for cell in cells(LESSON) if "def accuracy_words" in "".join(cell["source"])]
     space: dict[str, Any] = {"mean": lambda numbers: sum(numbers) / len(numbers)}
     exec(code, space)
     return space

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -10,34 +9,11 @@ import pytest
 
 from labkit.course import table
 from labkit.profile import simulate
-from tests.notebooks.outputs import shown
+from tests.notebooks.outputs import cells, numbers, shown
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
 LESSON = table.find("04")
-
-
-def _cells() -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = json.loads(LESSON.path.read_text(encoding="utf-8"))["cells"]
-    return cells
-
-
-@pytest.fixture(scope="module")
-def notebook(course_run: Any) -> dict[str, Any]:
-    found: dict[str, Any] = course_run.notebook(LESSON.path.name)
-    return found
-
-
-@pytest.fixture(scope="module")
-def text(notebook: dict[str, Any]) -> str:
-    """Everything that the code cells printed or displayed."""
-    return shown(notebook)
-
-
-def numbers(pattern: str, text: str) -> list[float]:
-    found = re.search(pattern, text)
-    assert found, pattern
-    return [float(number.replace(",", "")) for number in found.groups()]
 
 
 def test_it_says_whether_a_gpu_was_profiled(text: str) -> None:
@@ -120,13 +96,8 @@ def test_pictures_have_words(notebook: dict[str, Any]) -> None:
 
 
 def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
-    source = "\n".join("".join(cell["source"]) for cell in _cells())
+    source = "\n".join("".join(cell["source"]) for cell in cells(LESSON))
     assert "not yet verified on ROCm" in source and "torchvision" not in source
-
-
-def test_no_line_of_code_is_wider_than_a_cell() -> None:
-    lines = [line for c in _cells() if c["cell_type"] == "code" for line in "".join(c["source"]).splitlines()]
-    assert [line for line in lines if len(line) > 95] == []
 
 
 def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:

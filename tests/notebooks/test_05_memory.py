@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
 
 from labkit.course import table
-from tests.notebooks.outputs import shown
+from tests.notebooks.outputs import cells, numbers
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
 LESSON = table.find("05")
-
-
-def _cells() -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = json.loads(LESSON.path.read_text(encoding="utf-8"))["cells"]
-    return cells
-
-
-@pytest.fixture(scope="module")
-def notebook(course_run: Any) -> dict[str, Any]:
-    found: dict[str, Any] = course_run.notebook(LESSON.path.name)
-    return found
-
-
-@pytest.fixture(scope="module")
-def text(notebook: dict[str, Any]) -> str:
-    """Everything that the code cells printed or displayed."""
-    return shown(notebook)
-
-
-def numbers(pattern: str, text: str) -> list[float]:
-    found = re.search(pattern, text)
-    assert found, pattern
-    return [float(number.replace(",", "")) for number in found.groups()]
 
 
 def test_it_says_how_memory_is_counted_here(text: str) -> None:
@@ -133,13 +109,8 @@ def test_real_messages_are_read_and_their_source_is_named(text: str) -> None:
 
 
 def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
-    source = "\n".join("".join(cell["source"]) for cell in _cells())
+    source = "\n".join("".join(cell["source"]) for cell in cells(LESSON))
     assert "not yet verified on ROCm" in source and "torchvision" not in source
-
-
-def test_no_line_of_code_is_wider_than_a_cell_unless_it_quotes() -> None:
-    lines = [line for c in _cells() if c["cell_type"] == "code" for line in "".join(c["source"]).splitlines()]
-    assert [line for line in lines if len(line) > 95] == []
 
 
 def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
@@ -150,7 +121,7 @@ def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
 def until(marker: str, **parameters: Any) -> dict[str, Any]:
     """The names of the lesson after its code cells up to the one that holds ``marker``, run in this process."""
     names: dict[str, Any] = {"__name__": "__lesson__"}
-    for cell in _cells():
+    for cell in cells(LESSON):
         if cell["cell_type"] != "code":
             continue
         code = "".join(cell["source"])
@@ -172,11 +143,11 @@ def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> N
 
 def test_the_cells_about_fragments_can_run_twice() -> None:
     marked = ("def take(name, mib)", "for k in range(6):\n    take(", "def totals():")
-    cells = [code for c in _cells() if any(mark in (code := "".join(c["source"])) for mark in marked)]
+    found = [code for c in cells(LESSON) if any(mark in (code := "".join(c["source"])) for mark in marked)]
     names = until("MIB = 2**20")
-    exec(compile(cells[0], "<lesson 05>", "exec"), names)
+    exec(compile(found[0], "<lesson 05>", "exec"), names)
     told = []
-    for code in cells[1:] * 3:
+    for code in found[1:] * 3:
         exec(compile(code, "<lesson 05>", "exec"), names)
         told.append(sum(segment.allocated for segment in names["held"]()))
-    assert len(cells) == 3 and told[:2] == told[2:4] == told[4:]
+    assert len(found) == 3 and told[:2] == told[2:4] == told[4:]

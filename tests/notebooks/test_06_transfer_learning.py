@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
 
 from labkit.course import table
-from tests.notebooks.outputs import shown
+from tests.notebooks.outputs import cells, numbers
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
 LESSON = table.find("06")
-
-
-def _cells() -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = json.loads(LESSON.path.read_text(encoding="utf-8"))["cells"]
-    return cells
-
-
-@pytest.fixture(scope="module")
-def notebook(course_run: Any) -> dict[str, Any]:
-    found: dict[str, Any] = course_run.notebook(LESSON.path.name)
-    return found
-
-
-@pytest.fixture(scope="module")
-def text(notebook: dict[str, Any]) -> str:
-    """Everything that the code cells printed or displayed."""
-    return shown(notebook)
-
-
-def numbers(pattern: str, text: str) -> list[float]:
-    found = re.search(pattern, text)
-    assert found, pattern
-    return [float(number.replace(",", "")) for number in found.groups()]
 
 
 def curve(text: str, way: str) -> list[tuple[float, float, float]]:
@@ -113,16 +89,11 @@ def test_stand_ins_are_called_so_and_never_imagenet(notebook: dict[str, Any], te
 
 
 def test_it_claims_nothing_for_rocm_and_imports_torchvision_late() -> None:
-    sources = ["".join(cell["source"]) for cell in _cells()]
+    sources = ["".join(cell["source"]) for cell in cells(LESSON)]
     assert any("not yet verified on ROCm" in source for source in sources)
     imports = [k for k, source in enumerate(sources) if re.search(r"^(from|import) torchvision", source, re.MULTILINE)]
     assert len(imports) == 1 and imports[0] > len(sources) / 2
     assert not any("torch.load(" in source for source in sources if "weights_only=True" not in source)
-
-
-def test_no_line_of_code_is_wider_than_a_cell() -> None:
-    lines = [line for c in _cells() if c["cell_type"] == "code" for line in "".join(c["source"]).splitlines()]
-    assert [line for line in lines if len(line) > 95] == []
 
 
 def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
