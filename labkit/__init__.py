@@ -29,6 +29,7 @@ _HOME = {
 }
 _ROOMS = (
     "catalog",
+    "comm",
     "course",
     "data",
     "devices",

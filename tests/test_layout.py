@@ -18,7 +18,7 @@ FLOORS = (
     ("catalog",),
     ("machine",),
     ("setup", "devices", "timing", "threads", "data"),
-    ("profile", "memory"),
+    ("profile", "memory", "comm"),
     ("learn", "show"),
     ("course",),
     ("cli", "__main__"),

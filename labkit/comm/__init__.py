@@ -1,0 +1,31 @@
+"""How fast bytes and numbers move: copies, memory, matrix products, and several processes that work together.
+
+Every measure carries its spread and the machine it was taken on. Names are looked up when they are first used, so that
+a question costs no import that it does not need; torch is imported inside functions only.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# name -> module that holds it
+_HOME = {
+    "AlphaBeta": "labkit.comm.curve",
+    "Point": "labkit.comm.results",
+    "Results": "labkit.comm.results",
+    "Series": "labkit.comm.results",
+    "fit": "labkit.comm.curve",
+    "measure_copies": "labkit.comm.copies",
+    "measure_gemm": "labkit.comm.gemm",
+    "measure_memory": "labkit.comm.streams",
+    "measure_peers": "labkit.comm.peers",
+}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"labkit.comm has no '{name}'; it has: {', '.join(sorted(__all__))}")
