@@ -89,11 +89,11 @@ def point_of(
 
 
 def _thinned(values: list[float]) -> tuple[float, ...]:
-    """At most ``KEPT_SAMPLES`` of the sorted ``values``, evenly from all of them, to five significant digits."""
+    """At most ``KEPT_SAMPLES`` of the sorted ``values``, evenly from all of them, to seven significant digits."""
     if len(values) > KEPT_SAMPLES:
         step = (len(values) - 1) / (KEPT_SAMPLES - 1)
         values = [values[round(k * step)] for k in range(KEPT_SAMPLES)]
-    return tuple(float(f"{value:.5g}") for value in values)
+    return tuple(float(f"{value:.7g}") for value in values)
 
 
 @dataclass(frozen=True)

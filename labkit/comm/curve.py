@@ -1,0 +1,306 @@
+"""Time over size as a straight line: t(n) = alpha + n / beta, with its interval, and a sentence where no line fits.
+
+``alpha`` is the latency (what a message of no bytes would take), ``beta`` the rate that large messages approach, and
+n_1/2 = alpha * beta the knee: the size that gets half of that rate (at it, alpha and n / beta are equal). Source of the
+model and of n_1/2: R. W. Hockney, "The communication challenge for MPP: Intel Paragon and Meiko CS-2", Parallel
+Computing 20 (1994).
+
+The fit minimises relative errors. Times over sizes span decades and their noise grows with them; an ordinary
+least-squares line would be drawn by the largest message alone and give any latency at all. It starts from the line of
+least absolute relative error, which always goes through two of the points and so can be found among all pairs; then a
+weighted least-squares line is drawn through the points that are not outliers (Tukey's biweight). An outlier (a single
+time that others disturbed) so moves nothing.
+
+The interval is a bootstrap: each point's median is drawn anew from its own samples, and the deviations from the line
+are put back with random signs (wild bootstrap: C. F. J. Wu, Annals of Statistics 14, 1986). It counts the noise of a
+point twice where both see it, so it is rather too wide than too narrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labkit.comm.results import Point
+from labkit.errors import LabkitError
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST = 4
+"""Sizes that a line with an interval needs at least."""
+
+BEND = 0.2
+"""Two neighbouring sizes further than this off the line, on the same side, are no noise: one line does not fit."""
+
+_RESAMPLES = 300
+_TUKEY = 4.685  # the usual constant: 95 % as efficient as least squares where the noise is normal
+_LEAST_SCALE = 0.005  # points that agree to half a percent are not sorted into better and worse ones
+_GROWTH = 0.01  # of the latency: where the largest size adds less, the times tell no rate
+_BETWEEN = 3  # at most so many sizes lie between two plateaus and belong to neither
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The bootstrap 95 % interval of a fitted number."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One of two lines where one does not fit: from ``first_bytes`` to ``last_bytes`` it approaches ``bytes_per_s``."""
+
+    first_bytes: int
+    last_bytes: int
+    latency_s: float
+    bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class AlphaBeta:
+    """A fitted line, or the word that there is none.
+
+    ``one_line`` False: no single line describes these sizes, and ``latency_s``, ``bytes_per_s`` and ``knee_bytes`` are None with
+    their intervals; ``pieces`` then holds two lines where two fit, else nothing. ``bytes_per_s`` and ``knee_bytes`` are
+    also None where the time does not grow with the size. ``deviation``: the median relative distance from the line;
+    ``residuals``: (fitted - measured) / measured at ``sizes``, ascending. ``note``: what a reader must know, in words.
+    """
+
+    latency_s: float | None
+    bytes_per_s: float | None
+    knee_bytes: float | None
+    latency_interval: Interval | None
+    rate_interval: Interval | None
+    knee_interval: Interval | None
+    one_line: bool
+    sizes: tuple[int, ...]
+    residuals: tuple[float, ...]
+    deviation: float
+    pieces: tuple[Piece, ...] = ()
+    note: str = ""
+    _draws: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+
+    def seconds(self, bytes: Any) -> Any:
+        """The line's seconds at ``bytes`` (a number or an array). Raises LabkitError where there is no line."""
+        if self.latency_s is None:
+            raise LabkitError("No single line describes these times, so it tells none.", self.note)
+        return self.latency_s + np.asarray(bytes, dtype=np.float64) * (1 / self.bytes_per_s if self.bytes_per_s else 0)
+
+    def rate(self, bytes: Any) -> Any:
+        """Bytes per second that the line gives at ``bytes``."""
+        return np.asarray(bytes, dtype=np.float64) / self.seconds(bytes)
+
+    def rate_band(self, bytes: Any) -> tuple[Floats, Floats]:
+        """(low, high) of ``rate`` at each of ``bytes`` (shape [n]): the middle 95 % of the bootstrap's lines."""
+        n = np.asarray(bytes, dtype=np.float64)
+        drawn = np.array(self._draws or [(self.seconds(0.0), 1 / self.bytes_per_s if self.bytes_per_s else 0.0)])
+        rates = n / np.maximum(drawn[:, :1] + drawn[:, 1:] * n, 1e-300)
+        low, high = np.quantile(rates, [0.025, 0.975], axis=0)
+        return low, high
+
+
+def fit(points: Sequence[Point], *, seed: int = 0, resamples: int = _RESAMPLES) -> AlphaBeta:
+    """The line through ``points`` (at least four different sizes), seconds over ``Point.bytes``.
+
+    Raises LabkitError for fewer sizes.
+    """
+    ordered = sorted((p for p in points if p.bytes > 0), key=lambda p: p.bytes)
+    n = np.array([p.bytes for p in ordered], dtype=np.float64)
+    t = np.array([p.median_s for p in ordered], dtype=np.float64)
+    if np.unique(n).size < FEWEST:
+        raise LabkitError(
+            f"A line over sizes needs at least {FEWEST} different sizes, not {np.unique(n).size}.",
+            "Measure more sizes, for example each twice the one before.",
+        )
+    noise = np.array([(p.high_s - p.low_s) / 2 / p.median_s for p in ordered])
+    line = robust_line(n, t)
+    residuals = _relative(line, n, t)
+    sizes = tuple(p.bytes for p in ordered)
+    told = tuple(float(r) for r in residuals)
+    deviation = float(np.median(np.abs(residuals)))
+    if bends(residuals, noise):
+        pieces = _two_lines(n, t, noise)
+        return AlphaBeta(
+            None, None, None, None, None, None, False, sizes, told, deviation, pieces, _no_line(pieces, sizes)
+        )
+    draws = _bootstrap(ordered, line, residuals, n, t, seed, resamples)
+    alpha, slope = line
+    a_low, a_high = (float(q) for q in np.quantile(draws[:, 0], [0.025, 0.975]))
+    latency = Interval(min(a_low, alpha), max(a_high, alpha))
+    kept = tuple((float(a), float(b)) for a, b in draws)
+    if slope * n[-1] < _GROWTH * alpha:
+        note = "The time does not grow with the size: the sizes are too small to tell a rate."
+        return AlphaBeta(alpha, None, None, latency, None, None, True, sizes, told, deviation, (), note, kept)
+    beta = 1 / slope
+    with np.errstate(divide="ignore"):
+        rates, knees = 1 / draws[:, 1], draws[:, 0] / draws[:, 1]
+    b_low, b_high = (float(q) for q in _quantiles(rates))
+    k_low, k_high = (float(q) for q in _quantiles(knees))
+    knee = alpha * beta
+    return AlphaBeta(
+        alpha,
+        beta,
+        knee,
+        latency,
+        Interval(min(b_low, beta), max(b_high, beta)),
+        Interval(min(k_low, knee), max(k_high, knee)),
+        True,
+        sizes,
+        told,
+        deviation,
+        (),
+        _limits(alpha, latency, knee, float(t[0]), sizes),
+        kept,
+    )
+
+
+def robust_line(n: Floats, t: Floats) -> tuple[float, float]:
+    """(alpha in seconds, slope in seconds per byte), neither negative, of ``t`` (seconds) over ``n`` (bytes), shapes [k]."""
+    alpha, slope = _least_absolute(n, t)
+    for _ in range(12):
+        r = _relative((alpha, slope), n, t)
+        scale = max(1.4826 * float(np.median(np.abs(r))), _LEAST_SCALE)
+        weight = np.clip(1 - (r / (_TUKEY * scale)) ** 2, 0, None) ** 2
+        before = alpha, slope
+        alpha, slope = _weighted(n, t, weight)
+        if np.allclose(before, (alpha, slope), rtol=1e-9, atol=0):
+            break
+    return alpha, slope
+
+
+def bends(residuals: Floats, noise: Floats) -> bool:
+    """Whether neighbouring deviations show that one line is wrong; ``noise``: half of each point's relative interval."""
+    off = np.abs(residuals) > np.maximum(BEND, 3 * noise)
+    pairs = off[1:] & off[:-1] & (np.sign(residuals[1:]) == np.sign(residuals[:-1]))
+    return bool(pairs.any() or off.sum() > len(off) / 3)
+
+
+def _relative(line: tuple[float, float], n: Floats, t: Floats) -> Floats:
+    return (line[0] + line[1] * n - t) / t
+
+
+def _least_absolute(n: Floats, t: Floats) -> tuple[float, float]:
+    """The line of the least sum of absolute relative errors: through two points, through zero, or level."""
+    i, j = np.triu_indices(n.size, 1)
+    apart = n[j] > n[i]
+    i, j = i[apart], j[apart]
+    slope = (t[j] - t[i]) / (n[j] - n[i])
+    alpha = t[i] - slope * n[i]
+    alphas = np.concatenate([alpha, np.zeros(n.size), t])
+    slopes = np.concatenate([slope, t / n, np.zeros(n.size)])
+    allowed = (alphas >= 0) & (slopes >= 0)
+    alphas, slopes = alphas[allowed], slopes[allowed]
+    loss = np.abs((alphas[:, None] + slopes[:, None] * n - t) / t).sum(axis=1)
+    best = int(np.argmin(loss))
+    return float(alphas[best]), float(slopes[best])
+
+
+def _weighted(n: Floats, t: Floats, weight: Floats) -> tuple[float, float]:
+    """Least squares of the relative error, alpha and slope not negative. Both unknowns are scaled near one first."""
+    scale_n, scale_t = (float(np.exp(np.mean(np.log(v)))) for v in (n, t))
+    one, grow = scale_t / t, n / scale_n * (scale_t / t)
+    w1, wg = weight * one, weight * grow
+    s11, s1g, sgg, s1, sg = (float(v) for v in (w1 @ one, w1 @ grow, wg @ grow, w1.sum(), wg.sum()))
+    determinant = s11 * sgg - s1g * s1g
+    a, b = -1.0, 0.0
+    if determinant > 1e-12 * s11 * sgg:
+        a, b = (s1 * sgg - sg * s1g) / determinant, (sg * s11 - s1 * s1g) / determinant
+    if b < 0:
+        a, b = s1 / max(s11, 1e-300), 0.0
+    elif a < 0:
+        a, b = 0.0, sg / max(sgg, 1e-300)
+    return a * scale_t, b * scale_t / scale_n
+
+
+def _bootstrap(
+    points: Sequence[Point], line: tuple[float, float], residuals: Floats, n: Floats, t: Floats, seed: int, count: int
+) -> Floats:
+    """(alpha, slope) of ``count`` lines drawn anew, shape [count, 2]."""
+    generator = np.random.default_rng(seed)
+    model = line[0] + line[1] * n
+    # where the line is far from a point, that point was an outlier: it must not come back at another place's cost
+    limit = _TUKEY * max(1.4826 * float(np.median(np.abs(residuals))), _LEAST_SCALE)
+    spread = np.clip(residuals, -min(limit, 0.9), min(limit, 0.9)) * math.sqrt(n.size / max(1, n.size - 2))
+    factors = np.ones((count, n.size))
+    for k, p in enumerate(points):
+        if len(p.samples) >= 3:
+            drawn = generator.choice(np.asarray(p.samples), size=(count, len(p.samples)))
+            factors[:, k] = np.median(drawn, axis=1) / np.median(p.samples)
+        else:
+            sigma = max(0.0, math.log(p.high_s / p.low_s)) / (2 * 1.96)
+            factors[:, k] = np.exp(generator.normal(0, sigma, count))
+    signs = generator.choice([-1.0, 1.0], size=(count, n.size))
+    drawn_t = np.maximum(model * factors * (1 + signs * np.clip(spread, -0.95, 0.95)), 1e-12 * t)
+    return np.array([robust_line(n, row) for row in drawn_t])
+
+
+def _quantiles(values: Floats) -> tuple[float, float]:
+    """The middle 95 %, where some of the values may be infinite."""
+    ordered = np.sort(np.where(np.isnan(values), np.inf, values))
+    return float(ordered[int(0.025 * (len(ordered) - 1))]), float(ordered[math.ceil(0.975 * (len(ordered) - 1))])
+
+
+def _two_lines(n: Floats, t: Floats, noise: Floats) -> tuple[Piece, ...]:
+    """Two pieces that each fit by themselves, with at most ``_BETWEEN`` sizes between them; () where none do."""
+    best: tuple[float, tuple[Piece, ...]] = (math.inf, ())
+    for end in range(FEWEST - 1, n.size - FEWEST + 2):
+        for start in range(end, min(end + _BETWEEN, n.size - FEWEST + 1) + 1):
+            loss, pieces = (start - end) * BEND, []
+            for part in (slice(0, end), slice(start, n.size)):
+                line = robust_line(n[part], t[part])
+                r = _relative(line, n[part], t[part])
+                if line[1] <= 0 or bends(r, noise[part]):
+                    break
+                loss += float(np.minimum(np.abs(r), BEND).sum())
+                pieces.append(Piece(int(n[part][0]), int(n[part][-1]), line[0], 1 / line[1]))
+            if len(pieces) == 2 and loss < best[0]:
+                best = loss, tuple(pieces)
+    return best[1]
+
+
+def size(bytes: float) -> str:
+    """For example '16 KiB', '2.5 MiB', '1 GiB'."""
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if bytes >= unit:
+            return f"{bytes / unit:.3g} {name}"
+    return f"{bytes:.3g} B"
+
+
+def gigabytes(bytes_per_s: float) -> str:
+    """For example '12.3 GB/s' (10^9 bytes)."""
+    return f"{bytes_per_s / 1e9:.3g} GB/s"
+
+
+def _no_line(pieces: tuple[Piece, ...], sizes: tuple[int, ...]) -> str:
+    if not pieces:
+        return (
+            f"No straight line describes the times from {size(sizes[0])} to {size(sizes[-1])}, and two do not either: "
+            "read the points themselves."
+        )
+    first, second = pieces
+    why = (
+        " That is what the end of a cache looks like."
+        if first.bytes_per_s > second.bytes_per_s
+        else " Large sizes go another, faster way."
+    )
+    return (
+        f"One line does not fit: up to {size(first.last_bytes)} the times approach {gigabytes(first.bytes_per_s)}, "
+        f"from {size(second.first_bytes)} on {gigabytes(second.bytes_per_s)}.{why}"
+    )
+
+
+def _limits(alpha: float, interval: Interval, knee: float, smallest_s: float, sizes: tuple[int, ...]) -> str:
+    """What the sizes do not reach, in words; '' where they reach all."""
+    if interval.low <= 0.02 * smallest_s or alpha == 0:
+        return f"The latency is too short to be seen from {size(sizes[0])} on: take smaller sizes to see it."
+    if knee > sizes[-1]:
+        return f"All sizes are below the knee of {size(knee)}: the rate of large ones is extrapolated."
+    if knee < sizes[0]:
+        return f"All sizes are above the knee of {size(knee)}: the latency is extrapolated."
+    return ""
