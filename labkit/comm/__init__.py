@@ -11,6 +11,15 @@ from typing import Any
 
 # name -> module that holds it
 _HOME = {
+    "Interrupted": "labkit.comm.team",
+    "LaunchError": "labkit.comm.torchrun",
+    "RankError": "labkit.comm.team",
+    "Run": "labkit.comm.torchrun",
+    "Team": "labkit.comm.team",
+    "distributed_missing": "labkit.comm.available",
+    "launch": "labkit.comm.torchrun",
+    "module_from": "labkit.comm.sources",
+    "prepare": "labkit.comm.processes",
     "AlphaBeta": "labkit.comm.curve",
     "Point": "labkit.comm.results",
     "Results": "labkit.comm.results",
