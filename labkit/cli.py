@@ -131,6 +131,20 @@ def _parser() -> argparse.ArgumentParser:
     profile.add_argument("--json", action="store_true", help="print JSON")
     profile.add_argument("--html", metavar="OUT", help="write the page with its pictures to this file")
 
+    bench = command(
+        "bench",
+        "Measure this machine: copies, memory, matrix products, and what two processes tell each other, with intervals.",
+        needs="course",
+    )
+    bench.add_argument(
+        "what", nargs="*", metavar="PART", help="copy, memory, gemm, collectives (default: all that this machine can)"
+    )
+    bench.add_argument("--json", action="store_true", help="print JSON")
+    bench.add_argument("-o", "--output", metavar="FILE", help="write the JSON to this file, whole or not at all")
+    bench.add_argument(
+        "--seconds", type=float, default=4.0, metavar="S", help="about how long each part measures (default: 4)"
+    )
+
     snapshot = command(
         "snapshot",
         "Collect what there is to know about this machine, for a bug report or a teacher. Reads only, sends nothing.",
@@ -354,6 +368,15 @@ def _profile(options: argparse.Namespace) -> int:
     return page.run(options.files, options.before, gpu=options.gpu, as_json=options.json, html=options.html, draw=draw)
 
 
+def _bench(options: argparse.Namespace) -> int:
+    from labkit.comm import bench
+    from labkit.show.comm import tables
+
+    return bench.run(
+        options.what, seconds=options.seconds, as_json=options.json, output=options.output, text=tables.as_text
+    )
+
+
 def _interpreter(named: str | None) -> str:
     """The Python whose torch is asked: the one named, the course's environment if there is one, else this one."""
     if named:
@@ -464,6 +487,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 # A question installs nothing; what its answer needs installed packages for.
 _QUESTIONS = {
+    "bench": "This machine is measured",
     "data": "The data sets are read",
     "profile": "Profiles are read",
     "simulate-profile": "Profiles are made",
@@ -500,6 +524,7 @@ _COMMANDS = {
     "data": _data,
     "read": _read,
     "profile": _profile,
+    "bench": _bench,
     "doctor": _doctor,
     "snapshot": _snapshot,
     "simulate": _simulate,

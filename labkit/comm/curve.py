@@ -35,7 +35,10 @@ FEWEST = 4
 """Sizes that a line with an interval needs at least."""
 
 BEND = 0.2
-"""Two neighbouring sizes further than this off the line, on the same side, are no noise: one line does not fit."""
+"""Two neighbouring sizes whose intervals the line passes by more than this, on the same side, are no noise: it does not fit."""
+
+FAR = 0.5
+"""The same for the largest size alone: it is as likely the end of a cache as a disturbance, and no size beyond it tells which."""
 
 _RESAMPLES = 300
 _TUKEY = 4.685  # the usual constant: 95 % as efficient as least squares where the noise is normal
@@ -118,14 +121,14 @@ def fit(points: Sequence[Point], *, seed: int = 0, resamples: int = _RESAMPLES) 
             f"A line over sizes needs at least {FEWEST} different sizes, not {np.unique(n).size}.",
             "Measure more sizes, for example each twice the one before.",
         )
-    noise = np.array([(p.high_s - p.low_s) / 2 / p.median_s for p in ordered])
+    ends = np.array([(p.low_s, p.high_s) for p in ordered]).reshape(-1, 2)
     line = robust_line(n, t)
     residuals = _relative(line, n, t)
     sizes = tuple(p.bytes for p in ordered)
     told = tuple(float(r) for r in residuals)
     deviation = float(np.median(np.abs(residuals)))
-    if bends(residuals, noise):
-        pieces = _two_lines(n, t, noise)
+    if bends(line, n, ends[:, 0], ends[:, 1]):
+        pieces = _two_lines(n, t, ends)
         return AlphaBeta(
             None, None, None, None, None, None, False, sizes, told, deviation, pieces, _no_line(pieces, sizes)
         )
@@ -174,11 +177,18 @@ def robust_line(n: Floats, t: Floats) -> tuple[float, float]:
     return alpha, slope
 
 
-def bends(residuals: Floats, noise: Floats) -> bool:
-    """Whether neighbouring deviations show that one line is wrong; ``noise``: half of each point's relative interval."""
-    off = np.abs(residuals) > np.maximum(BEND, 3 * noise)
-    pairs = off[1:] & off[:-1] & (np.sign(residuals[1:]) == np.sign(residuals[:-1]))
-    return bool(pairs.any() or off.sum() > len(off) / 3)
+def bends(line: tuple[float, float], n: Floats, low: Floats, high: Floats) -> bool:
+    """Whether one line is wrong for points whose intervals are ``low`` to ``high`` (seconds at ``n`` bytes, ascending).
+
+    It is where it passes two neighbours by ``BEND`` beyond their intervals on one side, a third of all points anyhow, or the
+    largest size by ``FAR``. Any other single size may be off: that is a disturbance.
+    """
+    model = line[0] + line[1] * n
+    above, below = model / high - 1, low / np.maximum(model, 1e-300) - 1
+    side = np.where(above > BEND, 1, np.where(below > BEND, -1, 0))
+    neighbours = (side[1:] != 0) & (side[1:] == side[:-1])
+    largest = max(above[-1], below[-1])
+    return bool(neighbours.any() or (side != 0).sum() > side.size / 3 or largest > FAR)
 
 
 def _relative(line: tuple[float, float], n: Floats, t: Floats) -> Floats:
@@ -246,16 +256,16 @@ def _quantiles(values: Floats) -> tuple[float, float]:
     return float(ordered[int(0.025 * (len(ordered) - 1))]), float(ordered[math.ceil(0.975 * (len(ordered) - 1))])
 
 
-def _two_lines(n: Floats, t: Floats, noise: Floats) -> tuple[Piece, ...]:
+def _two_lines(n: Floats, t: Floats, ends: Floats) -> tuple[Piece, ...]:
     """Two pieces that each fit by themselves, with at most ``_BETWEEN`` sizes between them; () where none do."""
     best: tuple[float, tuple[Piece, ...]] = (math.inf, ())
     for end in range(FEWEST - 1, n.size - FEWEST + 2):
         for start in range(end, min(end + _BETWEEN, n.size - FEWEST + 1) + 1):
-            loss, pieces = (start - end) * BEND, []
+            loss, pieces = (start - end) * BEND, list[Piece]()
             for part in (slice(0, end), slice(start, n.size)):
                 line = robust_line(n[part], t[part])
                 r = _relative(line, n[part], t[part])
-                if line[1] <= 0 or bends(r, noise[part]):
+                if line[1] <= 0 or bends(line, n[part], ends[part, 0], ends[part, 1]):
                     break
                 loss += float(np.minimum(np.abs(r), BEND).sum())
                 pieces.append(Piece(int(n[part][0]), int(n[part][-1]), line[0], 1 / line[1]))

@@ -16,8 +16,9 @@ DATA_SETS = ("mnist", "fashion_mnist", "cifar10")  # as labkit.data has them, wh
 
 
 def check(options: Namespace) -> None:
-    """Raises LabkitError for an argument of ``run``, ``data``, ``format`` or ``start`` that names nothing."""
-    {"run": _run, "data": _data, "format": _format, "start": _start}.get(options.command, lambda _: None)(options)
+    """Raises LabkitError for an argument of ``run``, ``data``, ``bench``, ``format`` or ``start`` that names nothing."""
+    judges = {"run": _run, "data": _data, "bench": _bench, "format": _format, "start": _start}
+    judges.get(options.command, lambda _: None)(options)
 
 
 def _start(options: Namespace) -> None:
@@ -29,6 +30,12 @@ def _data(options: Namespace) -> None:
     for name in options.names:
         if name not in DATA_SETS:
             raise LabkitError(f"There is no data set '{name}'.", f"Use one of: {', '.join(DATA_SETS)}.")
+
+
+def _bench(options: Namespace) -> None:
+    from labkit.comm.parts import check
+
+    check(options.what, options.seconds, options.output)
 
 
 def _format(options: Namespace) -> None:

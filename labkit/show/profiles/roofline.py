@@ -122,7 +122,7 @@ def _roof(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
             alpha=0.85,
             zorder=3,
         )
-    _numbers(axes, few, (low, high), (floor, ceiling), 4.6 / 7)
+    place_numbers(axes, few, (low, high), (floor, ceiling), 4.6 / 7)
     axes.set_xlabel("arithmetic intensity in FLOP per byte")
     axes.set_ylabel("TFLOP/s")
     _below(figure, axes, title, few, len(rows) - len(few))
@@ -133,7 +133,7 @@ def _roof(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
     return figure, axes
 
 
-def _numbers(
+def place_numbers(
     axes: Any, few: list[dict[str, Any]], xs: tuple[float, float], ys: tuple[float, float], shape: float
 ) -> None:
     """Numbers beside the dots, pushed apart until none touches another."""

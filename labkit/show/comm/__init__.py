@@ -1,0 +1,26 @@
+"""Pictures and tables of bandwidth and of several processes. Names are looked up when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# name -> module that holds it
+_HOME = {
+    "Dot": "labkit.show.comm.ceilings",
+    "as_text": "labkit.show.comm.tables",
+    "ceilings_of": "labkit.show.comm.ceilings",
+    "curve": "labkit.show.comm.curves",
+    "fit_in_words": "labkit.show.comm.tables",
+    "heat_map": "labkit.show.comm.heat",
+    "measured_roofline": "labkit.show.comm.ceilings",
+    "points_table": "labkit.show.comm.tables",
+}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"labkit.show.comm has no '{name}'; it has: {', '.join(sorted(__all__))}")
