@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_PRELOADED = ("torch", "torch.distributed", "numpy", "labkit.comm.rank")
+# torch._dynamo: DistributedDataParallel imports it, which would cost every rank seconds
+_PRELOADED = ("torch", "torch.distributed", "torch._dynamo", "numpy", "labkit.comm.rank")
 
 
 def context_for_ranks() -> Any:

@@ -26,6 +26,11 @@ from labkit.comm.available import distributed_missing, loopback_settings
 from labkit.comm.team import Interrupted
 from labkit.errors import LabkitError
 
+FRESH_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+"""For restarts. torchrun's ranks share the agent's own store, which in torch 2.14.1 still holds the addresses of the ranks that
+ended: gloo then connects to those ('connectFullMesh failed ... Connection refused'), about two times in three here. With this
+every start gets a store of its own. Source: torch/distributed/elastic/rendezvous/dynamic_rendezvous.py, read and run on 2026-11-30."""
+
 _TAIL = 12
 _EXTRA_S = 15.0  # beyond its own limit, before lifeline itself is ended
 
@@ -103,7 +108,13 @@ def launch(
     if not path.is_file():
         raise LabkitError(f"There is no script {script}.", "Give the path of a Python file.")
     command = torchrun_command(path.resolve(), *args, ranks=ranks, max_restarts=max_restarts)
-    run = supervised(command, settings=quiet_settings(env), seconds=seconds, show=show, folder=folder)
+    run = supervised(
+        command,
+        settings={**(FRESH_STORE if max_restarts else {}), **quiet_settings(env)},
+        seconds=seconds,
+        show=show,
+        folder=folder,
+    )
     if check and run.status:
         raise _error(run, path.name, seconds)
     return run
