@@ -205,6 +205,17 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print Markdown, for an issue or a forum")
 
+    claims = command(
+        "claims",
+        "What two widely read guides say about PyTorch on ROCm, and what is true; with --run as this machine shows it.",
+    )
+    claims.add_argument("ids", nargs="*", metavar="ID", help="1.1 to 1.56 and 2.1 to 2.37 (default: all)")
+    claims.add_argument("--theme", metavar="T", help="only one theme, for example wheels or precision")
+    claims.add_argument(
+        "--run", action="store_true", help="run the probes; exit with 1 where one contradicts the ledger"
+    )
+    claims.add_argument("--json", action="store_true", help="print JSON")
+
     data = command(
         "data", "Say where each data set would come from, or fetch it for later use without a network.", needs="course"
     )
@@ -485,6 +496,20 @@ def _doctor(options: argparse.Namespace) -> int:
     return 1 if any(finding.severity == "blocks" for finding in diagnosis.findings) else 0
 
 
+def _claims(options: argparse.Namespace) -> int:
+    from labkit import setup
+    from labkit.folklore import command
+    from labkit.setup import environment
+
+    if options.run:
+        with contextlib.suppress(LabkitError):  # the environment's torch is the one that is asked, where there is one
+            place = environment.locate(ROOT, os.environ)
+            if place.has_python and not environment.is_inside(place):
+                more = [*(["--theme", options.theme] if options.theme else []), *(["--json"] if options.json else [])]
+                return setup.run_inside(place, ["claims", *options.ids, "--run", *more])
+    return command.main(options.ids, theme=options.theme, probes=options.run, as_json=options.json)
+
+
 # A question installs nothing; what its answer needs installed packages for.
 _QUESTIONS = {
     "bench": "This machine is measured",
@@ -523,6 +548,7 @@ _COMMANDS = {
     "format": _format,
     "data": _data,
     "read": _read,
+    "claims": _claims,
     "profile": _profile,
     "bench": _bench,
     "doctor": _doctor,

@@ -1,0 +1,141 @@
+"""Bandwidth: figures against what memory and links can carry, the old tool's options, and the roofline."""
+
+from __future__ import annotations
+
+import getopt
+import statistics
+
+from labkit.catalog import peaks
+from labkit.folklore import child
+from labkit.folklore.observation import Observation
+from labkit.folklore.rates import (
+    MI300A_BETWEEN_GBS,
+    MI300A_WITHIN_GBS,
+    MI300X_RCCL_BUSBW_GBS,
+    PCIE4_X8_GBS,
+    PCIE4_X16_GBS,
+)
+from labkit.folklore.registry import probe
+
+
+@probe("1.30")
+def peak_against_links(figure_gbs: float = MI300A_WITHIN_GBS[1], devices: int = 8) -> Observation:
+    """Sets the figure against all links of a device together, and against its memory."""
+    links = MI300A_BETWEEN_GBS[1] * (devices - 1)
+    row = peaks.peak("Instinct MI300A")
+    memory = row.mem_bw_gbs if row else 0.0
+    saw = "fails" if links < figure_gbs <= memory else "holds" if figure_gbs <= links else "broken"
+    return Observation(
+        saw,
+        f"{figure_gbs:g} GB/s are more than all {devices - 1} links of a device at "
+        f"{MI300A_BETWEEN_GBS[1]:g} GB/s together ({links:g}), and "
+        f"{figure_gbs / MI300X_RCCL_BUSBW_GBS:.1f} times the busbw of AMD's RCCL picture "
+        f"({MI300X_RCCL_BUSBW_GBS:g}); they are within the peak of "
+        f"MI300A's own memory ({memory:g}).",
+    )
+
+
+@probe("1.34")
+def two_cards_on_pcie(figure_gbs: float = 50.0) -> Observation:
+    """Works out both directions of PCIe 4.0 with sixteen and with eight lanes."""
+    both = {16: 2 * PCIE4_X16_GBS, 8: 2 * PCIE4_X8_GBS}
+    above = [rate > figure_gbs for rate in both.values()]
+    saw = "open" if any(above) and not all(above) else "holds" if all(above) else "fails"
+    told = ", ".join(f"x{lanes}: at most {rate:.0f} GB/s" for lanes, rate in both.items())
+    return Observation(
+        saw,
+        f"PCIe 4.0, both directions together, {told}. {figure_gbs:g} lie between, so the board decides; what is reached is lower.",
+    )
+
+
+@probe("1.36")
+def both_sides_of_the_ridge() -> Observation:
+    """Puts an addition and a product of matrices under the roof of every card of the catalog."""
+    n = 4096
+    intensity = {
+        "an addition in float32": 1 / 12,
+        f"a product of {n} x {n} matrices in float16": 2 * n**3 / (3 * 2 * n**2),
+    }
+    rows = [row for row in peaks.PEAKS if row.ridge_fp16_flop_per_byte]
+    below = {
+        "an addition in float32": sum(row.ridge_fp32_flop_per_byte > 1 / 12 for row in rows),
+        f"a product of {n} x {n} matrices in float16": sum(
+            list(intensity.values())[1] < (row.ridge_fp16_flop_per_byte or 0) for row in rows
+        ),
+    }
+    shares = list(below.values())
+    saw = (
+        "partly"
+        if shares[0] == len(rows) and shares[1] == 0
+        else "holds"
+        if all(share == len(rows) for share in shares)
+        else "fails"
+    )
+    told = "; ".join(
+        f"{name} ({intensity[name]:.2g} FLOP per byte) waits for memory on {count} of {len(rows)} cards"
+        for name, count in below.items()
+    )
+    return Observation(saw, f"{told}.")
+
+
+@probe("1.37")
+def diagonal_is_memory(
+    between: tuple[float, float] = MI300A_BETWEEN_GBS, within: tuple[float, float] = MI300A_WITHIN_GBS
+) -> Observation:
+    """Compares the spread between devices with the step from link to memory, in the numbers of the picture."""
+    scatter, step = between[1] / between[0], within[0] / between[1]
+    saw = "partly" if step > 2 * scatter else "holds"
+    return Observation(
+        saw,
+        f"Between devices {between[0]:g} to {between[1]:g} GB/s, a factor of {scatter:.2f}; from a link "
+        f"to a device's own memory ({within[0]:g} to "
+        f"{within[1]:g} GB/s) a factor of {step:.0f}. The difference that one sees is memory against link.",
+    )
+
+
+# Debian and AMD both built the classic program with this string: ROCm/rocm_bandwidth_test rocm_bandwidth_test_parse.cpp line 323.
+_OPTIONS = "hqteclvaAb:i:s:d:r:w:m:k:K:"
+
+
+@probe("1.38")
+def short_options_only(option: str = "--bidirectional", options: str = _OPTIONS) -> Observation:
+    """Parses the command with the program's own option string."""
+    try:
+        getopt.getopt([option], options)
+    except getopt.GetoptError as error:
+        return Observation(
+            "fails",
+            f"Parsed with the program's own option string '{options}': {error.msg}. Known are -b with devices, and -A.",
+        )
+    return Observation("holds", f"'{option}' is an option by the string '{options}'.")
+
+
+# Copies 64 MB on the GPU and prints the median rate in GB/s.
+_COPY = """
+import statistics, time, torch
+x = torch.empty(64 * 2**20, dtype=torch.uint8, device="cuda"); y = torch.empty_like(x); rates = []
+for _ in range(40):
+    torch.cuda.synchronize(); t = time.perf_counter(); y.copy_(x); torch.cuda.synchronize()
+    rates.append(2 * x.numel() / (time.perf_counter() - t) / 1e9)
+print(statistics.median(rates))
+"""
+
+
+@probe("1.41", needs="rocm-torch")
+def copy_with_allocator_options() -> Observation:
+    """Measures a copy in fresh processes, with and without the options, in turn."""
+    options = {"PYTORCH_HIP_ALLOC_CONF": "garbage_collection_threshold:0.6,max_split_size_mb:128"}
+    rates: dict[str, list[float]] = {"without": [], "with": []}
+    for _ in range(2):
+        for name, settings in (("without", {}), ("with", options)):
+            answer = child.python("-c", _COPY, environment=settings)
+            if answer.status == 0:
+                rates[name].append(float(child.last_line(answer.text)))
+    if not all(rates.values()):
+        return Observation("broken", "The copy could not be measured.")
+    middle = {name: statistics.median(values) for name, values in rates.items()}
+    gain = middle["with"] / middle["without"] - 1
+    return Observation(
+        "holds" if gain > 0.1 else "fails",
+        f"A copy on the GPU: {middle['without']:.0f} GB/s without, {middle['with']:.0f} with the options, {gain:+.1%}.",
+    )

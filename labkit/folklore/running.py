@@ -1,0 +1,149 @@
+"""Runs probes in processes of their own and sets what they saw against the verdicts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import site
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.catalog.claims import Claim, chosen
+from labkit.folklore import observation
+from labkit.folklore.observation import Observation
+from labkit.folklore.probes.__main__ import read
+from labkit.machine.probes.commands import end
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 60.0  # for one probe
+_BEGIN = 60.0  # for a Python that imports torch on a busy machine
+
+# What a probe keeps of the environment: how programs and libraries are found, which GPUs are meant, what the processor needs.
+_KEPT = (
+    "PATH", "PATHEXT", "SYSTEMROOT", "WINDIR", "COMSPEC", "SYSTEMDRIVE", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "HIP_PATH",
+    "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HSA_ENABLE_DXG_DETECTION",
+    "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a claim's probe saw, whether the verdict says the same (None: nothing was seen), and how long it took."""
+
+    claim: Claim
+    observation: Observation
+    agrees: bool | None
+    seconds: float
+
+
+def run(
+    ids: str | Iterable[str] = (),
+    *,
+    seconds: float = SECONDS,
+    python: str = sys.executable,
+    told: Callable[[Outcome], None] | None = None,
+) -> tuple[Outcome, ...]:
+    """The outcomes of these claims (none: of all), grouped by theme; ``told`` is called with each as it comes.
+
+    Each probe has ``seconds``, then it is ended with all that it started. A claim without a probe is 'unmet' and its reason
+    the evidence. LabkitError for an unknown id.
+    """
+    wanted = chosen([ids] if isinstance(ids, str) else ids)
+    seen = {}
+    probed = [claim for claim in wanted if claim.probe]
+    for claim, what, took in _observed(probed, seconds, python):
+        seen[claim.id] = _outcome(claim, what, took)
+        if told:
+            told(seen[claim.id])
+    return tuple(
+        seen.get(claim.id) or _outcome(claim, Observation("unmet", claim.why_no_probe), 0.0) for claim in wanted
+    )
+
+
+def _outcome(claim: Claim, what: Observation, seconds: float) -> Outcome:
+    return Outcome(claim, what, observation.agrees(claim.verdict, what.saw), seconds)
+
+
+def environment(folder: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a probe: what it needs to start, a home that is a temporary folder, no pip settings, no way to a network."""
+    nowhere = "http://127.0.0.1:9"  # the port 'discard': a request that a probe should not make ends here
+    names = {name.upper(): name for name in given}
+    return {
+        **{name: given[names[name]] for name in _KEPT if name in names},
+        **dict.fromkeys(
+            ("HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "APPDATA", "LOCALAPPDATA"), folder
+        ),
+        **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), nowhere),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PYTHONUSERBASE": site.getuserbase(),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUTF8": "1",
+        "OMP_NUM_THREADS": "1",
+        "LC_ALL": "C",
+    }
+
+
+def _observed(claims: list[Claim], seconds: float, python: str) -> Iterator[tuple[Claim, Observation, float]]:
+    if not claims:
+        return
+    left = {claim.id: claim for claim in claims}
+    alone = len(claims) == 1
+    command = [python, "-m", "labkit.folklore.probes", *(["--here"] if alone else ["--seconds", str(seconds)]), *left]
+    limit = seconds if alone else _BEGIN + len(claims) * (seconds + 1)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="labkit-probes-", ignore_cleanup_errors=True) as folder:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment(folder, os.environ), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )  # fmt: skip
+        late = threading.Event()
+
+        def over() -> None:
+            late.set()
+            end(process)
+
+        watch = threading.Timer(limit, over)
+        watch.daemon = True
+        watch.start()
+        said = ""
+        try:
+            assert process.stdout is not None
+            for raw in process.stdout:
+                line = raw.decode("utf-8", errors="replace").rstrip()
+                message = read(line)
+                if message is None:
+                    said = line or said
+                elif claim := left.pop(message["id"], None):
+                    took = time.monotonic() - started if alone else float(message["seconds"])
+                    yield claim, Observation(message["saw"], message["evidence"]), took
+        finally:
+            watch.cancel()
+            _stop(process)
+    why = (
+        f"it took longer than {limit:g} s and was ended"
+        if late.is_set()
+        else f"it ended without a word: {said[:200] or 'nothing printed'}"
+    )
+    for claim in left.values():
+        yield claim, Observation("broken", why), time.monotonic() - started
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a batch that still runs: first so that it ends its own probe, then with force."""
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(3)
+    end(process)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(3)
+    if process.stdout is not None:
+        process.stdout.close()
