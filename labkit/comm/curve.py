@@ -24,12 +24,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from labkit.comm.results import Point
+from labkit.comm.robust import LEAST_SCALE, TUKEY, Floats, robust_line, robust_lines
 from labkit.errors import LabkitError
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST = 4
 """Sizes that a line with an interval needs at least."""
@@ -41,8 +39,6 @@ FAR = 0.5
 """The same for the largest size alone: it is as likely the end of a cache as a disturbance, and no size beyond it tells which."""
 
 _RESAMPLES = 300
-_TUKEY = 4.685  # the usual constant: 95 % as efficient as least squares where the noise is normal
-_LEAST_SCALE = 0.005  # points that agree to half a percent are not sorted into better and worse ones
 _GROWTH = 0.01  # of the latency: where the largest size adds less, the times tell no rate
 _BETWEEN = 3  # at most so many sizes lie between two plateaus and belong to neither
 
@@ -163,20 +159,6 @@ def fit(points: Sequence[Point], *, seed: int = 0, resamples: int = _RESAMPLES) 
     )
 
 
-def robust_line(n: Floats, t: Floats) -> tuple[float, float]:
-    """(alpha in seconds, slope in seconds per byte), neither negative, of ``t`` (seconds) over ``n`` (bytes), shapes [k]."""
-    alpha, slope = _least_absolute(n, t)
-    for _ in range(12):
-        r = _relative((alpha, slope), n, t)
-        scale = max(1.4826 * float(np.median(np.abs(r))), _LEAST_SCALE)
-        weight = np.clip(1 - (r / (_TUKEY * scale)) ** 2, 0, None) ** 2
-        before = alpha, slope
-        alpha, slope = _weighted(n, t, weight)
-        if np.allclose(before, (alpha, slope), rtol=1e-9, atol=0):
-            break
-    return alpha, slope
-
-
 def bends(line: tuple[float, float], n: Floats, low: Floats, high: Floats) -> bool:
     """Whether one line is wrong for points whose intervals are ``low`` to ``high`` (seconds at ``n`` bytes, ascending).
 
@@ -195,39 +177,6 @@ def _relative(line: tuple[float, float], n: Floats, t: Floats) -> Floats:
     return (line[0] + line[1] * n - t) / t
 
 
-def _least_absolute(n: Floats, t: Floats) -> tuple[float, float]:
-    """The line of the least sum of absolute relative errors: through two points, through zero, or level."""
-    i, j = np.triu_indices(n.size, 1)
-    apart = n[j] > n[i]
-    i, j = i[apart], j[apart]
-    slope = (t[j] - t[i]) / (n[j] - n[i])
-    alpha = t[i] - slope * n[i]
-    alphas = np.concatenate([alpha, np.zeros(n.size), t])
-    slopes = np.concatenate([slope, t / n, np.zeros(n.size)])
-    allowed = (alphas >= 0) & (slopes >= 0)
-    alphas, slopes = alphas[allowed], slopes[allowed]
-    loss = np.abs((alphas[:, None] + slopes[:, None] * n - t) / t).sum(axis=1)
-    best = int(np.argmin(loss))
-    return float(alphas[best]), float(slopes[best])
-
-
-def _weighted(n: Floats, t: Floats, weight: Floats) -> tuple[float, float]:
-    """Least squares of the relative error, alpha and slope not negative. Both unknowns are scaled near one first."""
-    scale_n, scale_t = (float(np.exp(np.mean(np.log(v)))) for v in (n, t))
-    one, grow = scale_t / t, n / scale_n * (scale_t / t)
-    w1, wg = weight * one, weight * grow
-    s11, s1g, sgg, s1, sg = (float(v) for v in (w1 @ one, w1 @ grow, wg @ grow, w1.sum(), wg.sum()))
-    determinant = s11 * sgg - s1g * s1g
-    a, b = -1.0, 0.0
-    if determinant > 1e-12 * s11 * sgg:
-        a, b = (s1 * sgg - sg * s1g) / determinant, (sg * s11 - s1 * s1g) / determinant
-    if b < 0:
-        a, b = s1 / max(s11, 1e-300), 0.0
-    elif a < 0:
-        a, b = 0.0, sg / max(sgg, 1e-300)
-    return a * scale_t, b * scale_t / scale_n
-
-
 def _bootstrap(
     points: Sequence[Point], line: tuple[float, float], residuals: Floats, n: Floats, t: Floats, seed: int, count: int
 ) -> Floats:
@@ -235,7 +184,7 @@ def _bootstrap(
     generator = np.random.default_rng(seed)
     model = line[0] + line[1] * n
     # where the line is far from a point, that point was an outlier: it must not come back at another place's cost
-    limit = _TUKEY * max(1.4826 * float(np.median(np.abs(residuals))), _LEAST_SCALE)
+    limit = TUKEY * max(1.4826 * float(np.median(np.abs(residuals))), LEAST_SCALE)
     spread = np.clip(residuals, -min(limit, 0.9), min(limit, 0.9)) * math.sqrt(n.size / max(1, n.size - 2))
     factors = np.ones((count, n.size))
     for k, p in enumerate(points):
@@ -247,7 +196,7 @@ def _bootstrap(
             factors[:, k] = np.exp(generator.normal(0, sigma, count))
     signs = generator.choice([-1.0, 1.0], size=(count, n.size))
     drawn_t = np.maximum(model * factors * (1 + signs * np.clip(spread, -0.95, 0.95)), 1e-12 * t)
-    return np.array([robust_line(n, row) for row in drawn_t])
+    return robust_lines(n, drawn_t)
 
 
 def _quantiles(values: Floats) -> tuple[float, float]:
@@ -279,7 +228,7 @@ def size(bytes: float) -> str:
     for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if bytes >= unit:
             return f"{bytes / unit:.3g} {name}"
-    return f"{bytes:.3g} B"
+    return f"{bytes:.0f} B"
 
 
 def gigabytes(bytes_per_s: float) -> str:

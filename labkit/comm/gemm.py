@@ -111,9 +111,11 @@ def _series(
 
 def _matrices(n: int, dtype: Any, where: str, torch: Any) -> tuple[Any, Any]:
     """(factors and result as flat arrays that every size takes its beginning of)."""
-    generator = torch.Generator().manual_seed(0)
-    values = torch.randn(2 * n * n, generator=generator)
-    return values.to(dtype).to(where), torch.zeros(n * n, dtype=dtype, device=where)
+    factors = torch.empty(2 * n * n, dtype=dtype, device=where)
+    factors.normal_(
+        generator=torch.Generator(device=where).manual_seed(0)
+    )  # the program's own random numbers stay as they are
+    return factors, torch.zeros(n * n, dtype=dtype, device=where)
 
 
 def _product(n: int, factors: Any, out: Any, torch: Any) -> Callable[[], object]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from labkit.comm.curve import AlphaBeta, bends, fit, gigabytes, size
 from labkit.comm.results import Point, point
+from labkit.comm.robust import robust_line, robust_lines
 from labkit.errors import LabkitError
 
 SIZES = [2**k for k in range(10, 28)]
@@ -138,6 +139,15 @@ def test_one_size_off_the_line_is_a_disturbance_two_are_not() -> None:
     assert not judged({2: 1.4, 3: 1.4}, spread=0.2)  # points with wide intervals say less
     assert judged({2: 9.0, 3: 9.0}, spread=0.5)
     assert judged({6: 9.0}, spread=0.3) and not judged({0: 9.0}) and not judged({6: 1.3})
+
+
+def test_many_lines_at_once_are_each_the_line_alone() -> None:
+    draw = np.random.default_rng(3)
+    n = np.array(SIZES, dtype=float)
+    times = (1e-5 + n / 1e10) * np.exp(draw.normal(0, 0.2, (40, n.size)))
+    alone = np.array([robust_line(n, row) for row in times])
+    assert np.allclose(robust_lines(n, times), alone, rtol=1e-6)
+    assert (alone >= 0).all()
 
 
 def test_sizes_and_rates_in_words() -> None:

@@ -56,8 +56,9 @@ def curve(series: Series | Sequence[Series], *, title: str = "") -> Picture:
         low, high = axes.get_ylim()
         axes.set_ylim(low / 1.1, high * (1.5 if len(found) == 1 else 1.1))
         _plain(axes.yaxis)
-        if len(found) == 1 and fits[names[0]] is not None:
-            words = textwrap.fill(fit_in_words(fits[names[0]]), 108)
+        only = fits[names[0]] if len(found) == 1 else None
+        if only is not None:
+            words = textwrap.fill(fit_in_words(only), 108)
             figure.supxlabel(words[0].upper() + words[1:], fontsize=9, x=0.01, ha="left")
         if len(found) > 1:
             figure.legend(loc="outside lower center", ncols=2)

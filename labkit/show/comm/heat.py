@@ -101,7 +101,7 @@ def _draw(m: Matrix, title: str) -> tuple[Any, Any]:
     for i in range(count):
         for j in range(count):
             value = m.gbps[i][j]
-            shown = colours(norm(value)) if (i, j) in links else _LOCAL_COLOUR if i == j else style.BACKGROUND
+            shown = colours(norm(links[i, j])) if (i, j) in links else _LOCAL_COLOUR if i == j else style.BACKGROUND
             local = i == j
             axes.add_patch(
                 Rectangle(
