@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--json", action="store_true", help="print JSON")
     bench.add_argument("-o", "--output", metavar="FILE", help="write the JSON to this file, whole or not at all")
     bench.add_argument(
-        "--seconds", type=float, default=4.0, metavar="S", help="about how long each part measures (default: 4)"
+        "--seconds", type=float, default=3.0, metavar="S", help="about how long each part measures (default: 3)"
     )
 
     snapshot = command(

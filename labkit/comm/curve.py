@@ -38,6 +38,9 @@ BEND = 0.2
 FAR = 0.5
 """The same for the largest size alone: it is as likely the end of a cache as a disturbance, and no size beyond it tells which."""
 
+UNSEEN = 0.02
+"""A latency whose interval begins under this share of the smallest size's time may as well be none."""
+
 _RESAMPLES = 300
 _GROWTH = 0.01  # of the latency: where the largest size adds less, the times tell no rate
 _BETWEEN = 3  # at most so many sizes lie between two plateaus and belong to neither
@@ -84,6 +87,12 @@ class AlphaBeta:
     pieces: tuple[Piece, ...] = ()
     note: str = ""
     _draws: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+
+    @property
+    def sees_latency(self) -> bool:
+        """Whether the interval of the latency keeps clear of zero."""
+        interval = self.latency_interval
+        return interval is not None and interval.low > UNSEEN * float(self.seconds(self.sizes[0]))
 
     def seconds(self, bytes: Any) -> Any:
         """The line's seconds at ``bytes`` (a number or an array). Raises LabkitError where there is no line."""
@@ -256,7 +265,9 @@ def _no_line(pieces: tuple[Piece, ...], sizes: tuple[int, ...]) -> str:
 
 def _limits(alpha: float, interval: Interval, knee: float, smallest_s: float, sizes: tuple[int, ...]) -> str:
     """What the sizes do not reach, in words; '' where they reach all."""
-    if interval.low <= 0.02 * smallest_s or alpha == 0:
+    if interval.low <= UNSEEN * smallest_s and alpha > 0.5 * smallest_s:
+        return "The times are too noisy to tell the latency: measure longer, on a quiet machine."
+    if interval.low <= UNSEEN * smallest_s:
         return f"The latency is too short to be seen from {size(sizes[0])} on: take smaller sizes to see it."
     if knee > sizes[-1]:
         return f"All sizes are below the knee of {size(knee)}: the rate of large ones is extrapolated."

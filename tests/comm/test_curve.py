@@ -96,6 +96,8 @@ def test_what_the_sizes_do_not_reach_is_said() -> None:
     assert "below the knee" in fit(measured(line(1e-3, 1e10), sizes=[2**k for k in range(12, 20)])).note
     assert "above the knee" in fit(measured(line(1e-5, 1e10), sizes=[2**k for k in range(18, 24)])).note
     assert fit(measured(line(2e-5, 1e10), 0.01)).note == ""
+    noisy = [Point(p.bytes, p.median_s, p.median_s / 30, p.median_s * 30, 3) for p in measured(line(2e-5, 1e10))]
+    assert "too noisy to tell the latency" in fit(noisy).note and not fit(noisy).sees_latency
 
 
 def test_the_knee_gets_half_of_the_rate() -> None:

@@ -117,7 +117,7 @@ def _line(axes: Any, told: AlphaBeta, k: int, *, alone: bool) -> None:
     axes.axhline(top, color=style.BLACK, linestyle=(0, (4, 3)), linewidth=1.2)
     _said(axes, f"large sizes approach {gigabytes(told.bytes_per_s)}", told.sizes[0], top, above=True)
     knee = told.knee_bytes or 0.0
-    if told.sizes[0] <= knee <= told.sizes[-1]:
+    if told.sees_latency and told.sizes[0] <= knee <= told.sizes[-1]:
         axes.plot([knee], [top / 2], marker="D", markersize=8, color=style.VERMILLION, zorder=4, linestyle="none")
         axes.axvline(knee, color=style.VERMILLION, linestyle=(0, (1, 1.5)), linewidth=1.2)
         right = knee < (told.sizes[0] * told.sizes[-1]) ** 0.5

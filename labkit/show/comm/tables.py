@@ -51,8 +51,10 @@ def fit_in_words(found: AlphaBeta) -> str:
     if not found.one_line or found.latency_s is None:
         return found.note
     parts = []
-    if found.latency_interval is not None and "too short to be seen" not in found.note:
-        interval = found.latency_interval
+    interval = found.latency_interval
+    if interval is not None and not found.sees_latency:
+        parts.append(f"latency at most {duration(interval.high)}")
+    elif interval is not None:
         parts.append(
             f"latency {duration(found.latency_s)} ({span(interval.low, interval.high, max(found.latency_s, 1e-9))})"
         )
@@ -60,7 +62,7 @@ def fit_in_words(found: AlphaBeta) -> str:
         low, high = found.rate_interval.low / 1e9, found.rate_interval.high / 1e9
         reach = f"{number(low)} to {number(high)}" if high < float("inf") else f"at least {number(low)}"
         parts.append(f"large sizes approach {gigabytes(found.bytes_per_s)} ({reach})")
-        if found.knee_bytes and "too short" not in found.note:
+        if found.knee_bytes and found.sees_latency:
             parts.append(f"half of that from the knee of {size(found.knee_bytes)} on")
     told = "; ".join(parts)
     told += f"; typically {found.deviation:.0%} off the line" if parts else ""
