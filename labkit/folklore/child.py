@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 
-from labkit.machine.probes.commands import Answer, ask
+from labkit.machine.probes.commands import Answer
 
 SECONDS = 40.0  # for one program; the probe as a whole has its own limit
 
 
 def python(*arguments: str, environment: Mapping[str, str] | None = None) -> Answer:
     """What this Python prints with these arguments, and its exit status; it inherits the probe's cleaned environment."""
-    return ask([sys.executable, *arguments], SECONDS, environment=environment)
+    return _answer([sys.executable, *arguments], environment)
 
 
 def tool(*command: str) -> Answer:
     """What a program prints on both streams, and its exit status."""
-    return ask(command, SECONDS)
+    return _answer(command, None)
+
+
+def _answer(command: Sequence[str], environment: Mapping[str, str] | None) -> Answer:
+    """Never raises. The program stays in the probe's own process group, so that ending the probe ends it too."""
+    try:
+        done = subprocess.run(
+            list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
+            env={**os.environ, **(environment or {})}, encoding="utf-8", errors="replace", check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Answer("", None, f"no answer within {SECONDS:g} s")
+    except OSError as error:
+        return Answer("", None, f"could not be started: {error}")
+    return Answer(done.stdout, done.returncode)
 
 
 def last_line(text: str) -> str:

@@ -64,7 +64,8 @@ def _summary(claims: Sequence[Claim], outcomes: Mapping[str, Outcome] | None, wi
     if not claims:
         return "No claim is both."
     counts = Counter(claim.verdict for claim in claims)
-    told = f"{len(claims)} claims: {', '.join(f'{counts[name]} {name}' for name in VERDICTS if counts[name])}."
+    verdicts = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+    told = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {verdicts}."
     if outcomes is None:
         told += " With --run the probes show on this machine what can be shown."
     else:

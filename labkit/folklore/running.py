@@ -71,7 +71,7 @@ def _outcome(claim: Claim, what: Observation, seconds: float) -> Outcome:
 
 
 def environment(folder: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a probe: what it needs to start, a home that is a temporary folder, no pip settings, no way to a network."""
+    """What a probe's process gets: what it needs to start, a temporary folder as its home, no pip settings, no network."""
     nowhere = "http://127.0.0.1:9"  # the port 'discard': a request that a probe should not make ends here
     names = {name.upper(): name for name in given}
     return {
@@ -91,20 +91,28 @@ def environment(folder: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _observed(claims: list[Claim], seconds: float, python: str) -> Iterator[tuple[Claim, Observation, float]]:
-    if not claims:
-        return
+    """One process for several probes where it can fork, else one for each."""
+    if sys.platform == "linux" and len(claims) > 1:
+        yield from _asked(claims, ["--seconds", str(seconds)], _BEGIN + len(claims) * (seconds + 1), python)
+    else:
+        for claim in claims:
+            yield from _asked([claim], ["--here"], seconds, python)
+
+
+def _asked(
+    claims: list[Claim], options: list[str], limit: float, python: str
+) -> Iterator[tuple[Claim, Observation, float]]:
     left = {claim.id: claim for claim in claims}
-    alone = len(claims) == 1
-    command = [python, "-m", "labkit.folklore.probes", *(["--here"] if alone else ["--seconds", str(seconds)]), *left]
-    limit = seconds if alone else _BEGIN + len(claims) * (seconds + 1)
+    command = [python, "-m", "labkit.folklore.probes", *options, *left]
     started = time.monotonic()
+    late = threading.Event()
+    said = "nothing printed"
     with tempfile.TemporaryDirectory(prefix="labkit-probes-", ignore_cleanup_errors=True) as folder:
         process = subprocess.Popen(
             command, cwd=folder, env=environment(folder, os.environ), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )  # fmt: skip
-        late = threading.Event()
 
         def over() -> None:
             late.set()
@@ -113,7 +121,6 @@ def _observed(claims: list[Claim], seconds: float, python: str) -> Iterator[tupl
         watch = threading.Timer(limit, over)
         watch.daemon = True
         watch.start()
-        said = ""
         try:
             assert process.stdout is not None
             for raw in process.stdout:
@@ -122,15 +129,13 @@ def _observed(claims: list[Claim], seconds: float, python: str) -> Iterator[tupl
                 if message is None:
                     said = line or said
                 elif claim := left.pop(message["id"], None):
-                    took = time.monotonic() - started if alone else float(message["seconds"])
-                    yield claim, Observation(message["saw"], message["evidence"]), took
+                    took = message["seconds"] if len(claims) > 1 else time.monotonic() - started
+                    yield claim, Observation(message["saw"], message["evidence"]), float(took)
         finally:
             watch.cancel()
             _stop(process)
     why = (
-        f"it took longer than {limit:g} s and was ended"
-        if late.is_set()
-        else f"it ended without a word: {said[:200] or 'nothing printed'}"
+        f"it took longer than {limit:g} s and was ended" if late.is_set() else f"it ended without a word: {said[:200]}"
     )
     for claim in left.values():
         yield claim, Observation("broken", why), time.monotonic() - started

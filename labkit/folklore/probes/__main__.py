@@ -1,7 +1,8 @@
 """``python -m labkit.folklore.probes ID ...``: runs probes one after the other; one line of JSON for each.
 
-On Linux each one runs in a fork of a process that has imported torch once, elsewhere in a new process of its own. A probe
-that takes longer than ``--seconds`` is ended with all that it started.
+On Linux each one runs in a fork of a process that has imported torch once; one that takes longer than ``--seconds`` is ended
+with all that it started. With ``--here``, and elsewhere, they run in this process: whoever wants them apart and bounded
+starts a process for each, as :mod:`labkit.folklore.running` does.
 """
 
 from __future__ import annotations
@@ -43,25 +44,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="labkit.folklore.probes", description=__doc__)
     parser.add_argument("ids", nargs="+", metavar="ID")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each probe (default: 60)")
-    parser.add_argument(
-        "--here", action="store_true", help="in this process: how a probe is started where there is no fork"
-    )
+    parser.add_argument("--here", action="store_true", help="in this process")
     options = parser.parse_args(arguments)
     table = claims()
     unknown = [name for name in options.ids if name not in table]
     if unknown:
         parser.error(f"no such claim: {', '.join(unknown)}")
-    if options.here:
-        _say(options.ids[0], observe(table[options.ids[0]]), 0.0)
-        return 0
-    forking = sys.platform == "linux" and len(options.ids) > 1
-    if forking and find_spec("torch") is not None:
+    forking = sys.platform == "linux" and not options.here
+    if forking and any(_wants_torch(table[name]) for name in options.ids):
         _warm_up()
     for name in options.ids:
         start = time.monotonic()
-        seen = _forked(table[name], options.seconds) if forking else _started(name, options.seconds)
+        seen = _forked(table[name], options.seconds) if forking else observe(table[name])
         _say(name, seen, time.monotonic() - start)
     return 0
+
+
+def _wants_torch(claim: Claim) -> bool:
+    with contextlib.suppress(LookupError, ImportError):
+        probe = find(claim)
+        return probe is not None and "torch" in " ".join(probe.needs) and find_spec("torch") is not None
+    return False
 
 
 def _warm_up() -> None:
@@ -87,26 +90,6 @@ def read(line: str) -> dict[str, Any] | None:
 
 
 _LATE = "it took longer than {:g} s and was ended"
-
-
-def _started(name: str, seconds: float) -> Observation:
-    from labkit.machine.probes.commands import ask
-
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        answer = ask(
-            [sys.executable, "-m", "labkit.folklore.probes", "--here", name],
-            seconds,
-            environment={"TMPDIR": folder, "TEMP": folder},
-        )
-    for line in answer.text.splitlines():
-        message = read(line)
-        if message:
-            return Observation(message["saw"], message["evidence"])
-    if answer.status is None:
-        return Observation("broken", _LATE.format(seconds))
-    return Observation(
-        "broken", f"it ended with status {answer.status}: {answer.text.strip()[-200:] or 'without a word'}"
-    )
 
 
 def _forked(claim: Claim, seconds: float) -> Observation:

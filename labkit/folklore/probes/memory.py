@@ -10,7 +10,9 @@ from labkit.folklore.registry import probe
 
 
 @probe("1.27", needs="torch")
-def memory_needs_conditions() -> Observation:
+def memory_needs_conditions(
+    cases: tuple[tuple[int, int], ...] = ((2, 32), (16, 32), (2, 128), (16, 128)),
+) -> Observation:
     """Counts the bytes that one network keeps for its backward pass, for two batches and two sizes of picture."""
     import torch
     from torch import nn
@@ -18,7 +20,7 @@ def memory_needs_conditions() -> Observation:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1))
     kept: dict[str, int] = {}
-    for batch, pixels in ((2, 32), (16, 32), (2, 128), (16, 128)):
+    for batch, pixels in cases:
         held: dict[int, int] = {}
 
         def keep(tensor: Any, held: dict[int, int] = held) -> Any:
@@ -95,7 +97,7 @@ def copied_snippet(model: Any, criterion: Any, optimizer: Any, micro: Any, every
 
 
 @probe("2.25", needs="torch")
-def accumulation_tail(batches: int = 10, every: int = 4) -> Observation:
+def accumulation_tail(batches: int = 10, every: int = 4, last: int = 1) -> Observation:
     """Runs the loop on full groups, on a tail, and on micro-batches of unequal size, each against one large batch."""
     import torch
     from torch import nn
@@ -117,7 +119,7 @@ def accumulation_tail(batches: int = 10, every: int = 4) -> Observation:
     micro = [(torch.randn(4, 6), torch.randint(0, 3, (4,))) for _ in range(batches)]
     steps = copied_snippet(model, nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1), micro, every)
     left = batches - steps * every
-    equal, unequal = distance((8, 8, 8, 8)), distance((8, 8, 8, 1))
+    equal, unequal = distance((8, 8, 8, 8)), distance((8, 8, 8, last))
     saw = "partly" if equal < 1e-6 and (left or unequal > 1e-4) else "holds" if equal < 1e-6 else "fails"
     return Observation(
         saw,

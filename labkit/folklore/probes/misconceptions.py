@@ -86,7 +86,7 @@ def torch_knows_rocm() -> Observation:
     return Observation(
         "deprecated" if there and indexes else "holds",
         f"torch {torch.__version__} has {', '.join(there) or 'no part for ROCm'}; PyTorch has had ROCm "
-        f"indexes of its own since torch {indexes[0]}.",
+        f"indexes of its own since torch {indexes[0] if indexes else '(never)'}.",
     )
 
 

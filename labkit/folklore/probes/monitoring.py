@@ -36,7 +36,7 @@ def rocm_smi_options() -> Observation:
     return Observation(
         "holds" if monitor else "fails",
         f"rocm-smi --help {'names' if monitor else 'does not name'} --monitor; -i is there as: "
-        f"{short.group().strip() if short else 'nothing'}",
+        f"{' '.join(short.group().split()) if short else 'nothing'}",
     )
 
 

@@ -27,18 +27,18 @@ def cuda_amp_names() -> Observation:
 
 
 @probe("2.28", needs="torch")
-def who_needs_a_scaler() -> Observation:
+def who_needs_a_scaler(lowest: float = -10) -> Observation:
     """Sends gradients from 1e-3 down to 1e-10 through both formats and counts what becomes zero."""
     import torch
 
-    small = torch.logspace(-3, -10, 701)
+    small = torch.logspace(-3, lowest, 701)
     lost = {dtype: float((small.to(dtype) == 0).float().mean()) for dtype in (torch.float16, torch.bfloat16)}
     scaled = float(((small * 65536.0).to(torch.float16) == 0).float().mean())
     needs = [dtype for dtype, share in lost.items() if share > 0]
     saw = "partly" if needs == [torch.float16] else "holds" if len(needs) == 2 else "fails"
     return Observation(
         saw,
-        f"Of 701 gradients from 1e-3 to 1e-10 become zero: {lost[torch.float16]:.0%} in float16 "
+        f"Of 701 gradients from 1e-3 to 1e{lowest:g} become zero: {lost[torch.float16]:.0%} in float16 "
         f"({scaled:.0%} after multiplying by 65,536), "
         f"{lost[torch.bfloat16]:.0%} in bfloat16.",
     )

@@ -56,14 +56,13 @@ def model_cuda() -> Observation:
 
 
 @probe("1.25", needs="torch")
-def old_head_stays() -> Observation:
+def old_head_stays(outputs_kept: int = 1000) -> Observation:
     """Loads weights of a network for 1,000 classes, trains it on 10, and looks at what it answers."""
     import torch
     from torch import nn
 
     torch.manual_seed(0)
-    old = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 1000))
-    copy = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 1000))
+    old, copy = (nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, outputs_kept)) for _ in range(2))
     copy.load_state_dict(old.state_dict())
     inputs, labels = torch.randn(200, 20), torch.randint(0, 10, (200,))
     optimizer = torch.optim.SGD(copy.parameters(), lr=0.1)
@@ -152,9 +151,9 @@ def _train(epochs: int, rate: float) -> tuple[float, float]:
 
 
 @probe("2.23", needs="torch")
-def five_lines_train() -> Observation:
+def five_lines_train(rate: float = 0.1) -> Observation:
     """Runs the five lines for ten epochs."""
-    first, last = _train(epochs=10, rate=0.1)
+    first, last = _train(epochs=10, rate=rate)
     return Observation(
         "holds" if last < 0.7 * first else "fails",
         f"Ten epochs on 120 points of three classes: loss {first:.3f} to {last:.3f}.",

@@ -68,6 +68,8 @@ _NAMES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CO
 @probe("1.39", needs="torch")
 def allocator_names_and_order() -> Observation:
     """Sets the three names to three values, alone and together, and asks PyTorch each time which one it took."""
+    import torch  # noqa: F401  (what is forked from here has it already)
+
     value = dict(zip(_NAMES, ("max_split_size_mb:31", "max_split_size_mb:32", "max_split_size_mb:33"), strict=True))
     name_of = {number: name for name, number in value.items()}
     alone = child.apart(_settings, environment={_NAMES[1]: value[_NAMES[1]]})
@@ -88,6 +90,8 @@ def allocator_names_and_order() -> Observation:
 @probe("1.40", needs="torch")
 def allocator_keys(value: str = "garbage_collection_threshold:0.6,max_split_size_mb:128") -> Observation:
     """Hands the value to PyTorch's own parser, and beside it two values that are out of range."""
+    import torch  # noqa: F401  (what is forked from here has it already)
+
     said = child.apart(_accepts, value)
     wrong = [
         f"'{bad}': {child.apart(_accepts, bad)}" for bad in ("garbage_collection_threshold:7", "max_split_size_mb:1")

@@ -70,7 +70,7 @@ def _to(device: str) -> str:
         return f"not even a name: {str(error).split(' device type')[0][:60]}..."
     try:
         return f"works, on {torch.zeros(1).to(name).device}"
-    except (RuntimeError, NotImplementedError) as error:
+    except Exception as error:  # the text of a ROCm build is not established
         return f"{type(error).__name__}: {str(error).splitlines()[0][:160]}"
 
 

@@ -104,9 +104,9 @@ def where_rocm_is_loaded_from() -> Observation:
 
 
 @probe("2.15", needs="module:pip")
-def extra_index_chooses() -> Observation:
+def extra_index_chooses(elsewhere: str = "2.15.0") -> Observation:
     """Lets pip choose between two local indexes, with --extra-index-url and with --index-url."""
-    rocm_wheel, plain_wheel = "torch-2.0.1+rocm5.4.2-py3-none-any.whl", "torch-2.15.0-py3-none-any.whl"
+    rocm_wheel, plain_wheel = "torch-2.0.1+rocm5.4.2-py3-none-any.whl", f"torch-{elsewhere}-py3-none-any.whl"
     with tempfile.TemporaryDirectory() as folder:
         default = indexes.make(Path(folder) / "default", "torch", [plain_wheel])
         rocm = indexes.make(Path(folder) / "rocm5.4.2", "torch", [rocm_wheel])
@@ -117,7 +117,7 @@ def extra_index_chooses() -> Observation:
     saw = "holds" if "+rocm" in (extra.version or "") else "fails" if "+rocm" in (alone.version or "") else "broken"
     return Observation(
         saw,
-        "Two local indexes, one with torch 2.15.0, one with 2.0.1+rocm5.4.2. With --extra-index-url pip "
+        "Two local indexes, one with torch {elsewhere}, one with 2.0.1+rocm5.4.2. With --extra-index-url pip "
         f"takes {extra.version or extra.said}; "
         f"with --index-url alone {alone.version or alone.said}. By the catalog rocm5.4.2 has torch {', '.join(carried)}, "
         f"{'with' if has_gfx1100 else 'without'} gfx1100.",
