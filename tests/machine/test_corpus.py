@@ -16,6 +16,7 @@ from tests.machine.case_files import misses
 
 CORPUS = Path(os.environ.get("LABKIT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
 KINDS = {"rocminfo", "rocm-smi", "amd-smi", "collect-env", "lspci", "dmesg", "kfd-topology", "unknown"}
+KINDS |= {"rccl-tests", "rccl-log", "rccl-ras", "rocm-bandwidth-test", "transferbench"}
 
 pytestmark = pytest.mark.skipif(
     not (CORPUS / "samples" / "TRUTH.jsonl").is_file(),

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from labkit.machine.readers import bandwidth_text
+
 
 def as_text(facts: Mapping[str, Any]) -> str:
     """A few lines that say what the text said; unknown values are left out."""
     kind = facts["kind"]
     if kind == "unknown":
         return f"Not recognised, because {facts['reason']}."
+    if kind in bandwidth_text.KINDS:
+        return bandwidth_text.as_text(facts)
     head = [f"This is the output of {_TITLES.get(kind, kind)}."]
     if facts.get("driver") in _DRIVER:
         head.append(_DRIVER[facts["driver"]])

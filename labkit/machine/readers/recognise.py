@@ -17,7 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from labkit.machine import intake
-from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, rocm_smi, rocminfo
+from labkit.machine.readers import (
+    amd_smi,
+    bandwidth,
+    collect_env,
+    dmesg,
+    kfd,
+    lspci,
+    rccl,
+    rccl_job,
+    rccl_records,
+    rocm_smi,
+    rocminfo,
+    transferbench,
+)
 from labkit.machine.readers.text import clean, embedded_json, lines
 
 LARGEST = 160 << 20  # bytes that are read at most, packed or not
@@ -41,6 +54,20 @@ KINDS: tuple[Kind, ...] = (
     Kind("rocm-smi", rocm_smi.is_rocm_smi, rocm_smi.begins, rocm_smi.read, rocm_smi.WORDS),
     Kind("amd-smi", amd_smi.is_amd_smi, amd_smi.begins, amd_smi.read, amd_smi.WORDS),
     Kind("lspci", lspci.is_lspci, lspci.begins, lspci.read, lspci.WORDS),
+    Kind("rccl-tests", rccl.is_rccl_tests, rccl.begins, rccl.read, rccl.WORDS),
+    Kind("rccl-ras", rccl_job.is_ras, rccl_job.ras_begins, rccl_job.read_ras, rccl_job.RAS_WORDS),
+    # a log around a results table belongs to the run that printed the table
+    Kind(
+        "rccl-log",
+        lambda text: rccl_job.is_log(text) and not rccl.is_rccl_tests(text),
+        rccl_job.log_begins,
+        rccl_job.read_log,
+        rccl_job.LOG_WORDS,
+    ),
+    Kind("rocm-bandwidth-test", bandwidth.is_bandwidth, bandwidth.begins, bandwidth.read, bandwidth.WORDS),
+    Kind(
+        "transferbench", transferbench.is_transferbench, transferbench.begins, transferbench.read, transferbench.WORDS
+    ),
     Kind("dmesg", dmesg.is_dmesg, dmesg.begins, dmesg.read, ()),
 )
 
@@ -64,6 +91,12 @@ def read_text(text: str) -> dict[str, Any]:
             return rocm_smi.read(text)
         if found is not None and amd_smi.is_gpu_json(found):
             return amd_smi.read(text)
+    if any(word in text for word in ('"communicators"', '"busBw"', '"bus_bw"', '"average_bus_bandwidth"')):
+        found = embedded_json(text)
+        if rccl_job.is_ras_json(found):
+            return rccl_job.read_ras_json(text)
+        if rccl_records.is_report(found):
+            return rccl_records.read_json(text)
     if start[0] in "{[" and (start[1:] in '"{[' or start[1:].isspace()) and embedded_json(text) is None:
         return unknown("it begins like JSON and does not parse: cut off, or with parts left out")
     present = [kind for kind in KINDS if kind.is_there(text)]

@@ -40,6 +40,11 @@ def run(named: str, *, as_json: bool, root: Path) -> int:
         from labkit.profile.readers import printing
 
         print(printing.as_text(facts) if "dispatches" in facts else machine.as_text(facts))
+        # what the figures mean, and what they cannot mean
+        from labkit.comm import verdicts
+
+        for verdict in verdicts.judge(facts):
+            print(f"  ! {verdict.sentence}")
     return 2 if facts["kind"] == "unknown" else 0
 
 
