@@ -7,13 +7,12 @@ from typing import Any
 
 # name -> module that holds it
 _HOME = {
-    "Dot": "labkit.show.comm.ceilings",
     "as_text": "labkit.show.comm.tables",
-    "ceilings_of": "labkit.show.comm.ceilings",
     "curve": "labkit.show.comm.curves",
     "fit_in_words": "labkit.show.comm.tables",
     "heat_map": "labkit.show.comm.heat",
     "measured_roofline": "labkit.show.comm.ceilings",
+    "roofs_of": "labkit.show.comm.ceilings",
     "points_table": "labkit.show.comm.tables",
 }
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from labkit.comm.placing import Placed
 from labkit.comm.results import Results, Series, point
 from labkit.errors import LabkitError
 from labkit.show.comm import ceilings, curves, heat
-from labkit.show.comm.ceilings import Dot
 from tests.show.comm.test_tables import CACHE, LINE
 
 
@@ -98,34 +98,35 @@ def products(dtype: str, rate: float) -> Series:
 CEILINGS = Results((memory(2e10), products("float32", 1.5e11), products("bfloat16", 3e11)))
 
 
-def test_measured_ceilings_with_their_intervals() -> None:
-    found = ceilings.ceilings_of(CEILINGS)
-    assert found.memory == pytest.approx(2e10) and found.compute == pytest.approx({"float32": 1.5e11, "bfloat16": 3e11})
-    low, high = found.memory_interval
-    assert low < found.memory < high and found.ridge("float32") == pytest.approx(7.5)
-    assert found.seconds(Dot("bytes", 1e6, 2e8)) == pytest.approx(1e-2)
-    assert found.seconds(Dot("flop", 1.5e9, 1e3)) == pytest.approx(1e-2)
+def placed(name: str, flops: float, moved: float, seconds: float) -> Placed:
+    return Placed(name, "a kind", flops, moved, seconds, seconds, seconds)
+
+
+def test_measured_ceilings_become_roofs() -> None:
+    found = ceilings.roofs_of(CEILINGS, "bfloat16")
+    assert found.bytes_per_s == pytest.approx(2e10) and found.flops_per_s == pytest.approx(3e11)
 
 
 def test_the_roofline_places_work_under_its_roof() -> None:
-    dots = [Dot("convolution", 1.5e9, 1e7, 0.02), Dot("batch norm", 1e7, 2e8), Dot("half", 3e9, 1e6, 0.02, "bfloat16")]
-    picture = ceilings.measured_roofline(CEILINGS, dots)
+    work = [placed("convolution", 1.5e9, 1e7, 0.02), placed("batch norm", 1e7, 2e8, 0.04)]
+    picture = ceilings.measured_roofline(CEILINGS, work)
     text, told = str(picture), words(picture)
-    assert "50%" in text and "batch norm" in told and "Open circles are predicted" in told
+    assert "50%" in text and "25%" in text and "batch norm" in told
     assert "not the maker's peaks" in text and "20.0 GB/s" in told and "300 GFLOP/s" in told
     roof = next(line for line in picture.axes.lines if "float32" in line.get_label())
     across, up = roof.get_xdata(), roof.get_ydata()
     assert np.allclose(up, np.minimum(150, across * 20), rtol=1e-6)
-    assert len(picture.axes.collections) >= 2 + 3  # a band for each roof, a circle for each piece of work
-    assert "Roofline" in picture.alt
+    assert len(picture.axes.collections) == 2 + 2  # a band for each roof, a dot for each piece of work
+    assert "Roofline" in picture.alt and set(picture.values) == {"float32", "bfloat16"}
+    assert ceilings.measured_roofline(CEILINGS).axes.collections
 
 
 def test_a_roofline_needs_ceilings_and_work_that_can_be_placed() -> None:
     with pytest.raises(LabkitError, match="No product"):
-        ceilings.ceilings_of(Results((memory(2e10),)))
+        ceilings.measured_roofline(Results((memory(2e10),)))
     with pytest.raises(LabkitError, match="No triad"):
-        ceilings.ceilings_of(Results((products("float32", 1e11),)))
-    with pytest.raises(LabkitError, match="float16 was measured"):
-        ceilings.measured_roofline(CEILINGS, [Dot("x", 1.0, 1.0, None, "float16")])
+        ceilings.measured_roofline(Results((products("float32", 1e11),)))
+    with pytest.raises(LabkitError, match="No product in float16"):
+        ceilings.measured_roofline(CEILINGS, [placed("x", 1.0, 1.0, 1.0)], dtype="float16")
     with pytest.raises(LabkitError, match="no FLOP"):
-        ceilings.measured_roofline(CEILINGS, [Dot("x", 0.0, 1.0)])
+        ceilings.measured_roofline(CEILINGS, [placed("x", 0.0, 1.0, 1.0)])
