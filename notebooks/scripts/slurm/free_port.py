@@ -1,0 +1,32 @@
+"""Prints a free TCP port of this machine that follows from a job's number: python free_port.py 4711
+
+20000 to 29999: below the ports that Linux hands out to outgoing connections (32768 and up), so that only another server can
+have it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+FIRST, COUNT = 20_000, 10_000
+
+
+def free_port(job: int, tries: int = 100) -> int:
+    """The first free port from the job's own one upwards. Raises OSError if ``tries`` ports in a row are taken."""
+    for step in range(tries):
+        port = FIRST + (job + step) % COUNT
+        with socket.socket() as probe:
+            probe.setsockopt(
+                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+            )  # as the rendezvous does; a closed one may linger
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+            return port
+    raise OSError(f"{tries} ports from {FIRST + job % COUNT} on are taken")
+
+
+if __name__ == "__main__":
+    print(free_port(int(sys.argv[1])))
