@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from labkit.catalog import peaks
+from labkit.catalog import links, peaks
 from labkit.course import table
 from tests.notebooks.outputs import cells, numbers
 
@@ -73,7 +73,18 @@ def test_what_more_bandwidth_would_bring_follows_from_the_model(text: str) -> No
 
 def test_the_largest_cell_is_local_memory(text: str) -> None:
     assert "the largest cell: 2144.053 GB/s, from device 7 to device 7" in text
-    assert "Made up in the tool's form" in text
+    assert "made up in the form of rocm-bandwidth-test" in text
+    assert "2144.05 GB/s is a copy inside device 7: its local memory, not a link" in text.replace("\n", " ")
+
+
+def test_a_real_all_reduce_is_amds_own_figure(text: str) -> None:
+    found = links.reference("all_reduce", "Instinct MI300X", 8)[0]
+    assert f"AMD's all-reduce over 8 {found.product}: {found.busbw_gbps} GB/s bus bandwidth" in text
+
+
+def test_two_cards_with_eight_lanes_each_cannot_reach_fifty(text: str) -> None:
+    sixteen, eight = numbers(r"x16: [\d.]+ GB/s each way, ([\d.]+)[^\0]+?x8 : [\d.]+ GB/s each way, ([\d.]+)", text)
+    assert eight < 50 < sixteen
 
 
 def test_peaks_are_the_catalogs(text: str) -> None:
