@@ -159,6 +159,8 @@ def _warnings(
         yield "HIP_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES are both set: torch goes by the first."
     elif cuda is not None:
         yield "CUDA_VISIBLE_DEVICES hides AMD GPUs too: on ROCm it means what HIP_VISIBLE_DEVICES means."
+    if any((environment.get(name) or "").strip().upper().startswith("GPU-") for name in MASKS):
+        yield "A variable names GPUs by UUID, which cannot be matched here: check that each rank has one of those."
     if not node.gpus:
         yield "No AMD GPU is known here: only cores are given."
         return
