@@ -14,13 +14,15 @@ import pytest
 
 from labkit.catalog.claims import claims
 from labkit.errors import LabkitError
-from labkit.folklore import run
+from labkit.folklore import child, run, running
 from labkit.folklore.observation import Observation, agrees
+from labkit.folklore.probes import __main__ as batch
 from labkit.folklore.probes.__main__ import observe, read
 from labkit.folklore.registry import missing, probe
 from labkit.folklore.running import ROOT, environment
 
 QUICK = ["1.18", "2.33", "1.38"]
+_MESSAGE = json.dumps({"id": "1.18", "saw": "fails", "evidence": "a text", "seconds": 0.1})
 
 
 def test_one_claim_by_its_id_and_several() -> None:
@@ -44,42 +46,67 @@ def test_an_unknown_id_is_told() -> None:
         run("7.7")
 
 
-@pytest.mark.parametrize("ids", [["1.10"], ["1.10", "1.22", "2.33"]], ids=["alone", "together"])
-def test_a_probe_that_takes_too_long_is_ended_with_what_it_started(ids: list[str]) -> None:
-    """These two start a Python that imports torch, which takes longer than this."""
-    outcomes = {outcome.claim.id: outcome for outcome in run(ids, seconds=0.3)}
-    assert outcomes["1.10"].observation.saw == "broken" and "longer than 0.3 s" in outcomes["1.10"].observation.evidence
-    assert outcomes["1.10"].agrees is None
-    if "2.33" in outcomes:
-        assert outcomes["2.33"].agrees is True, "the others go on"
-    deadline = time.monotonic() + 5
-    while (left := _probe_processes()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left
-
-
-def _probe_processes() -> list[str]:
-    """Processes below this one that belong to a probe, by what they were started with."""
+def _alive(argument: str) -> list[int]:
+    """Processes that were started with this argument and still run."""
     found = []
-    for process in psutil.process_iter(["cmdline", "status", "environ"]):
-        words = " ".join(process.info["cmdline"] or ())
-        place = str((process.info["environ"] or {}).get("HOME", ""))
-        if (
-            "labkit-probes-" in place
-            and process.info["status"] != psutil.STATUS_ZOMBIE
-            and f"{os.getpid()}" in _parents(process)
-        ):
-            found.append(words)
+    for process in psutil.process_iter(["cmdline", "status"]):
+        if argument in (process.info["cmdline"] or ()) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
     return found
 
 
-def _parents(process: psutil.Process) -> str:
-    """Ids of the processes above one; of one whose parent died (an orphan) this one's too, so that it is noticed."""
-    try:
-        above = [parent.pid for parent in process.parents()]
-    except psutil.Error:
-        return ""
-    return f"{above} {os.getpid() if above[:1] == [1] or len(above) <= 1 else ''}"
+def _gone(argument: str) -> bool:
+    deadline = time.monotonic() + 10
+    while _alive(argument) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not _alive(argument)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="probes are forked on Linux only")
+def test_a_forked_probe_that_takes_too_long_is_ended_with_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+
+    def slow(claim: object) -> Observation:
+        begun.write_text("", encoding="utf-8")
+        child.tool("sleep", "61.25")
+        return Observation("holds", "it was waited for")
+
+    monkeypatch.setattr(batch, "observe", slow)
+    seen = batch._forked(claims()["1.38"], 1.5)
+    assert begun.exists() and seen.saw == "broken" and "longer than 1.5 s" in seen.evidence
+    assert _gone("61.25")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script with #! is for POSIX")
+@pytest.mark.parametrize("ids", [["1.38"], QUICK], ids=["alone", "together"])
+def test_a_process_that_says_nothing_is_ended_with_what_it_started(
+    ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_BEGIN", 1.0)
+    silent = tmp_path / "python"
+    silent.write_text("#!/bin/sh\nsleep 62.25 &\nwait\n", encoding="utf-8")
+    silent.chmod(0o755)
+    outcomes = run(ids, seconds=0.5, python=str(silent))
+    assert all(outcome.observation.saw == "broken" for outcome in outcomes)
+    assert "was ended" in outcomes[0].observation.evidence
+    assert max(outcome.seconds for outcome in outcomes) < 60, "it was waited for to its own end"
+    assert _gone("62.25")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a batch is started on Linux only")
+def test_whoever_stops_asking_ends_the_batch(tmp_path: Path) -> None:
+    silent = tmp_path / "python"
+    silent.write_text(f"#!/bin/sh\necho 'labkit-probe:{_MESSAGE}'\nsleep 63.25\n", encoding="utf-8")
+    silent.chmod(0o755)
+
+    def stop(outcome: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(QUICK, python=str(silent), told=stop)
+    assert _gone("63.25")
 
 
 def test_an_interpreter_that_cannot_run_it_is_told(tmp_path: Path) -> None:
