@@ -21,8 +21,8 @@ from labkit.timing.words import duration
 def curve(series: Series | Sequence[Series], *, title: str = "") -> Picture:
     """Rate over size of one series or of several of one unit.
 
-    Points with their intervals; each series' fitted line (``labkit.comm.fit``) with the band of its interval, or its two
-    plateaus where one line does not fit. Of a single series also the rate that large sizes approach, the latency and the
+    Points with their intervals; each series' fitted line (``labkit.comm.fit``), or its two plateaus where one line does not fit.
+    Of a single series also the band of the line's interval, the rate that large sizes approach, the latency and the
     knee, in words. ``values``: {label: the fit, or None where it has too few sizes or counts FLOP}.
     Raises LabkitError for no series, or for series of different units.
     """
@@ -53,8 +53,10 @@ def curve(series: Series | Sequence[Series], *, title: str = "") -> Picture:
             told = fits[name]
             if told is not None:
                 _line(axes, told, k, alone=len(found) == 1)
-        low, high = axes.get_ylim()
-        axes.set_ylim(low / 1.1, high * (1.5 if len(found) == 1 else 1.1))
+        ends = [end / 1e9 for s in found for p in s.points for end in p.rate_interval]
+        tops = [told.bytes_per_s / 1e9 for told in fits.values() if told is not None and told.bytes_per_s]
+        top = max([*ends, *(tops if len(found) == 1 and tops[0] < 10 * max(ends) else [])] if tops else ends)
+        axes.set_ylim(min(ends) / 1.5, top * (2.2 if len(found) == 1 else 1.5))  # a wide band does not set the scale
         _plain(axes.yaxis)
         only = fits[names[0]] if len(found) == 1 else None
         if only is not None:
@@ -109,7 +111,8 @@ def _line(axes: Any, told: AlphaBeta, k: int, *, alone: bool) -> None:
         return
     across = np.geomspace(told.sizes[0], told.sizes[-1], 200)
     low, high = told.rate_band(across)
-    axes.fill_between(across, low / 1e9, high / 1e9, color=colour, alpha=0.18, linewidth=0)
+    if alone:  # bands of several lie over each other and hide what they should show
+        axes.fill_between(across, low / 1e9, high / 1e9, color=colour, alpha=0.18, linewidth=0)
     axes.plot(across, told.rate(across) / 1e9, color=colour, linestyle=dash, linewidth=1.6)
     if not alone or told.bytes_per_s is None or told.latency_s is None:
         return
@@ -176,5 +179,5 @@ def _plain(axis: Any) -> None:
     low, high = axis.get_view_interval()
     short = high / max(low, 1e-300) < 300
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.9f}".rstrip("0").rstrip(".")))
     axis.set_minor_formatter(NullFormatter())
