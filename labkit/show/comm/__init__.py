@@ -8,12 +8,18 @@ from typing import Any
 # name -> module that holds it
 _HOME = {
     "as_text": "labkit.show.comm.tables",
+    "collectives_curve": "labkit.show.comm.collectives",
+    "collectives_table": "labkit.show.comm.collectives",
     "curve": "labkit.show.comm.curves",
     "fit_in_words": "labkit.show.comm.tables",
     "heat_map": "labkit.show.comm.heat",
+    "layers_roof": "labkit.show.comm.layers",
     "measured_roofline": "labkit.show.comm.ceilings",
     "roofs_of": "labkit.show.comm.ceilings",
     "points_table": "labkit.show.comm.tables",
+    "ring_grid": "labkit.show.comm.ring",
+    "ring_view": "labkit.show.comm.ring",
+    "scaling_curve": "labkit.show.comm.scaling",
 }
 
 __all__ = [*_HOME]

@@ -7,7 +7,7 @@ import pytest
 
 from labkit.comm.placing import Placed, Roofs
 from labkit.errors import LabkitError
-from labkit.show.layers_roof import layers_roof
+from labkit.show.comm.layers import layers_roof
 
 ROOFS = Roofs(90e9, 18e9, 70e9)
 
