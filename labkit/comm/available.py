@@ -12,8 +12,8 @@ PARTS_LEFT = "what needs no second process (formulas, recorded messages, readers
 def distributed_missing() -> str | None:
     """One sentence on why several processes cannot work together here; None where they can.
 
-    Some wheels have no torch.distributed: AMD's for Windows before June 2026 (ROCm/TheRock#5694, #1179; checked 2026-11-30).
-    """
+    Some wheels have no torch.distributed: AMD's for Windows before June 2026 (ROCm/TheRock#5694, #1179; checked
+    2026-11-30)."""
     try:
         import torch
     except ImportError:
@@ -43,7 +43,8 @@ def backend_for(ranks: int) -> str:
 
 
 def loopback() -> str | None:
-    """The name of the loopback interface ('lo', 'lo0'); None where the system does not tell it by such a name (Windows)."""
+    """The name of the loopback interface ('lo', 'lo0'); None where the system does not tell it by such a name
+    (Windows)."""
     try:
         names = [name for _, name in socket.if_nameindex()]
     except OSError:
@@ -54,9 +55,8 @@ def loopback() -> str | None:
 def loopback_settings() -> dict[str, str]:
     """Environment variables that keep processes of one machine on its loopback interface.
 
-    Without them gloo asks which address the host's name has, which fails or takes seconds on many laptops and containers.
-    What is set already stays. Windows' loopback has no name that gloo knows, so nothing is set there.
-    """
+    Without them gloo asks which address the host's name has, which fails or takes seconds on many laptops and
+    containers. What is set already stays. Windows' loopback has no name that gloo knows, so nothing is set there."""
     name = loopback()
     return {"GLOO_SOCKET_IFNAME": name} if name and "GLOO_SOCKET_IFNAME" not in os.environ else {}
 

@@ -1,8 +1,9 @@
 """Runs a command that ends when its starter ends: python lifeline.py SECONDS COMMAND...
 
-The starter holds this process's standard input and writes nothing. When that closes (the starter closed it, was interrupted,
-or was killed), or after SECONDS (0: no limit), the command and everything that it started is ended. The command's exit status
-becomes this one's; 124 says that the time was over, 125 that the starter was gone, 127 that the command could not be started.
+The starter holds this process's standard input and writes nothing. When that closes (the starter closed it, was
+interrupted, or was killed), or after SECONDS (0: no limit), the command and everything that it started is ended. The
+command's exit status becomes this one's; 124 says that the time was over, 125 that the starter was gone, 127 that the
+command could not be started.
 
 Standard library only, and run as a file: it must be there within a moment, and psutil is used where it is.
 """

@@ -1,8 +1,8 @@
-"""What runs inside a process of a ``Team``: wait for a function, call it within a fresh process group, send back what it gave.
+"""What runs inside a process of a ``Team``: wait for a function, call it within a fresh process group, send back what
+it gave.
 
-A rank ends when its parent ends, however that ends: a thread watches a pipe whose other end only the parent holds, and Linux
-kills the process with the one that started it.
-"""
+A rank ends when its parent ends, however that ends: a thread watches a pipe whose other end only the parent holds,
+and Linux kills the process with the one that started it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _PDEATHSIG = 1  # linux/prctl.h
 
 @dataclass(frozen=True)
 class Order:
-    """One call: the function's place, where the ranks meet (a file; empty: no process group), and how long it may take."""
+    """One call: the function's place, where the ranks meet (a file; empty: no process group), and how long it may
+    take."""
 
     place: sources.Place
     meeting: str
@@ -91,7 +92,8 @@ def _settle(rank: int, ranks: int, folder: str, settings: Mapping[str, str]) -> 
 
 
 def _die_with_parent() -> None:
-    """Linux: SIGKILL when the process that forked this one ends (linux/prctl.h, PR_SET_PDEATHSIG), even inside a C call."""
+    """Linux: SIGKILL when the process that forked this one ends (linux/prctl.h, PR_SET_PDEATHSIG), even inside a C
+    call."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             import ctypes
@@ -123,8 +125,8 @@ def _leave(status: int) -> None:
 def _obey(order: Order, orders: Connection, rank: int, ranks: int) -> None:
     """Answers one order with ('done', result) or ('failed', Failure).
 
-    The process group is kept until the parent says that every rank has answered: ended sooner, it would look to a rank that is
-    still inside a collective like a broken connection, and hide which rank left early or failed first.
+    The process group is kept until the parent says that every rank has answered: ended sooner, it would look to a
+    rank that is still inside a collective like a broken connection, and hide which rank left early or failed first.
     """
     answered = False
     answer: tuple[str, Any]

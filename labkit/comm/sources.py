@@ -29,9 +29,9 @@ class Place:
 def module_from(path: str | Path) -> ModuleType:
     """The module in the Python file ``path``, loaded once; its functions can be given to ``Team.run``.
 
-    The module's name is made of the file's and does not clash with an installed one. What the file imports from its own folder
-    is found. A file that changed is loaded anew. Raises LabkitError where there is no such file; what the file raises comes through.
-    """
+    The module's name is made of the file's and does not clash with an installed one. What the file imports from its
+    own folder is found. A file that changed is loaded anew. Raises LabkitError where there is no such file; what the
+    file raises comes through."""
     file = Path(path).resolve()
     if not file.is_file():
         raise LabkitError(f"There is no file {path}.", "Give the path of a Python file.")
@@ -90,9 +90,8 @@ def place_of(function: Callable[..., Any]) -> Place:
 def find(place: Place) -> Callable[..., Any]:
     """The function at ``place``; what importing it raises comes through.
 
-    A script that ran as ``__main__`` is loaded as ``__mp_main__`` (so that its ``if __name__ == "__main__"`` part stays out)
-    and is known under both names, because what it sent may name either.
-    """
+    A script that ran as ``__main__`` is loaded as ``__mp_main__`` (so that its ``if __name__ == "__main__"`` part
+    stays out) and is known under both names, because what it sent may name either."""
     if not place.file:
         holder = importlib.import_module(place.module)
     elif place.module == "__main__":

@@ -1,11 +1,11 @@
-"""Several processes of this machine that work together, for a notebook: started quickly, told what to run, surely ended.
+"""Several processes of this machine that work together, for a notebook: started quickly, told what to run, surely
+ended.
 
     with Team(2) as team:
         sums = team.run(work.add_up, 100)      # a list, one result for each rank
 
-Each ``run`` gives its function a fresh process group of torch.distributed. The ranks end with the block, with the notebook's
-kernel, and with any failure: then the next ``run`` starts new ones.
-"""
+Each ``run`` gives its function a fresh process group of torch.distributed. The ranks end with the block, with the
+notebook's kernel, and with any failure: then the next ``run`` starts new ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
 class RankError(LabkitError):
-    """A rank failed, hung or died. ``rank``: which one (None: several). ``trace``: its traceback. ``output``: what it printed."""
+    """A rank failed, hung or died. ``rank``: which one (None: several). ``trace``: its traceback. ``output``: what it
+    printed."""
 
     def __init__(self, problem: str, remedy: str = "", *, rank: int | None, trace: str = "", output: str = "") -> None:
         super().__init__(problem, remedy)
@@ -63,10 +64,10 @@ class _Rank:
 class Team:
     """``ranks`` processes, each with one CPU thread, started by the first ``run`` or ``start``.
 
-    backend: ``gloo``, ``nccl`` (RCCL on AMD), or None: nccl where torch sees a GPU for each rank, else gloo. settings:
-    environment variables of the ranks. Linux starts them from a server that has torch loaded, in a fraction of a second each
-    time but the first; other systems start fresh interpreters. Raises LabkitError for a torch without distributed, or fewer than one rank.
-    """
+    backend: ``gloo``, ``nccl`` (RCCL on AMD), or None: nccl where torch sees a GPU for each rank, else gloo.
+    settings: environment variables of the ranks. Linux starts them from a server that has torch loaded, in a fraction
+    of a second each time but the first; other systems start fresh interpreters. Raises LabkitError for a torch
+    without distributed, or fewer than one rank."""
 
     def __init__(self, ranks: int, *, backend: str | None = None, settings: Mapping[str, str] | None = None) -> None:
         if not 1 <= int(ranks) <= _MOST:
@@ -100,7 +101,7 @@ class Team:
         self.close()
 
     def start(self) -> Team:
-        """Starts the ranks where they are not there yet, and waits until each is ready. Raises RankError where one is not."""
+        """Starts the ranks where they are not there yet, and waits until each is ready. Raises RankError if not."""
         if self._members and all(member.process.is_alive() for member in self._members):
             return self
         self._end()

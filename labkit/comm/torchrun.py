@@ -1,8 +1,8 @@
 """Scripts started by the real torchrun, from a notebook: output shown and kept, nothing left behind.
 
-torchrun (``python -m torch.distributed.run``) gets a rendezvous on 127.0.0.1 at a port that the system picks, so that two runs at
-once do not meet and no host name has to resolve. ``lifeline`` stands over it and ends the whole tree with the notebook's kernel.
-"""
+torchrun (``python -m torch.distributed.run``) gets a rendezvous on 127.0.0.1 at a port that the system picks, so that
+two runs at once do not meet and no host name has to resolve. ``lifeline`` stands over it and ends the whole tree with
+the notebook's kernel."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from labkit.comm.team import Interrupted
 from labkit.errors import LabkitError
 
 FRESH_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-"""For restarts. torchrun's ranks share the agent's own store, which in torch 2.14.1 still holds the addresses of the ranks that
-ended: gloo then connects to those ('connectFullMesh failed ... Connection refused'), about two times in three here. With this
-every start gets a store of its own. Source: torch/distributed/elastic/rendezvous/dynamic_rendezvous.py, read and run on 2026-11-30."""
+"""For restarts. torchrun's ranks share the agent's own store, which in torch 2.14.1 still holds the addresses of the
+ranks that ended: gloo then connects to those ('connectFullMesh failed ... Connection refused'), about two times in
+three here. With this every start gets a store of its own. Source:
+torch/distributed/elastic/rendezvous/dynamic_rendezvous.py, read and run on 2026-11-30."""
 
 _TAIL = 12
 _EXTRA_S = 15.0  # beyond its own limit, before lifeline itself is ended
@@ -37,8 +38,9 @@ _EXTRA_S = 15.0  # beyond its own limit, before lifeline itself is ended
 
 @dataclass(frozen=True)
 class Run:
-    """What a run gave. ``status``: torchrun's exit status, 0 for success, 124 where the time was over. ``output``: all that was
-    printed, in order of arrival. ``seconds``: from start to end, imports included. ``command``: what to type to repeat it."""
+    """What a run gave. ``status``: torchrun's exit status, 0 for success, 124 where the time was over. ``output``: all
+    that was printed, in order of arrival. ``seconds``: from start to end, imports included. ``command``: what to type
+    to repeat it."""
 
     status: int
     output: str
@@ -93,14 +95,13 @@ def launch(
 ) -> Run:
     """Runs ``script`` in ``ranks`` processes under torchrun and waits for its end.
 
-    max_restarts: how often torchrun starts all ranks again after one failed. env: variables for the ranks; each has one CPU thread unless
-    OMP_NUM_THREADS stands there. seconds: after that the whole tree is ended. show: called with each line as it comes, for
-    example ``print``. folder: where the script runs (default: here).
+    max_restarts: how often torchrun starts all ranks again after one failed. env: variables for the ranks; each has
+    one CPU thread unless OMP_NUM_THREADS stands there. seconds: after that the whole tree is ended. show: called with
+    each line as it comes, for example ``print``. folder: where the script runs (default: here).
 
-    With ``check`` a failure or the time limit raises LaunchError, whose ``.run`` has the output; without it the status says
-    so. An interrupt ends everything and raises ``Interrupted``. Raises LabkitError where the script is missing or torch has
-    no distributed.
-    """
+    With ``check`` a failure or the time limit raises LaunchError, whose ``.run`` has the output; without it the
+    status says so. An interrupt ends everything and raises ``Interrupted``. Raises LabkitError where the script is
+    missing or torch has no distributed."""
     missing = distributed_missing()
     if missing:
         raise LabkitError(missing)
@@ -146,7 +147,8 @@ def supervised(
     show: Callable[[str], object] | None = None,
     folder: str | Path | None = None,
 ) -> Run:
-    """Any command under ``lifeline``: its tree ends with this process, after ``seconds``, and when somebody interrupts."""
+    """Any command under ``lifeline``: its tree ends with this process, after ``seconds``, and when somebody
+    interrupts."""
     started = time.monotonic()
     whole = [sys.executable, "-E", str(lifeline.__file__), str(seconds), *command]
     process = subprocess.Popen(
@@ -231,8 +233,8 @@ _FIRST = re.compile(r"^Root Cause.*?^\s*rank\s*:\s*(\d+).*?(?=^=====)", re.MULTI
 
 
 def cause(output: str) -> str:
-    """One line on why: what torchrun names as the first failure if that was a signal, else the first Python error of that rank
-    (or of any), else the last line."""
+    """One line on why: what torchrun names as the first failure if that was a signal, else the first Python error of that
+    rank (or of any), else the last line."""
     first = _FIRST.search(output)
     killed = re.search(r"Signal \d+ \((SIG\w+)\)", first.group()) if first else None
     if first and killed:

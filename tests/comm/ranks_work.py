@@ -83,3 +83,48 @@ def wait_with_child(folder: str) -> None:
     draft.write_text(f"{os.getpid()} {child.pid}", encoding="ascii")
     draft.replace(Path(folder) / f"rank-{dist.get_rank()}")
     time.sleep(600)
+
+
+def check_operations(names: list[str], sizes: list[int], dtypes: list[str]) -> list[tuple[str, int, str, int, int]]:
+    """(name, bytes, dtype, wrong as it is, wrong after one element was spoilt) of every combination."""
+    from labkit.comm import operations
+
+    found = []
+    for name in names:
+        for dtype in dtypes:
+            kind = getattr(torch, dtype)
+            for size in sizes:
+                real = operations.real_size(name, size, dist.get_world_size(), kind.itemsize)
+                made = operations.operation(name, real, kind, "cpu")
+                made.fill()
+                untouched = made.wrong()
+                made.call()
+                right = made.wrong()
+                root = name == "broadcast" and dist.get_rank() == 0
+                assert untouched == made.taken.numel() or root, "what was not called must count as wrong"
+                made.fill()
+                call_spoilt(made)
+                found.append((name, real, dtype, right, made.wrong()))
+    return found
+
+
+def call_spoilt(made: Any) -> None:
+    """The operation with one value more on rank 0 before it begins."""
+    if dist.get_rank() == 0:
+        made.given[-1] += 1
+    made.call()
+
+
+def without_reduce_scatter(*order: Any) -> Any:
+    """A backend that lacks one of the collectives, as gloo of older releases does."""
+    from labkit.comm import collectives
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("ProcessGroupGloo does not support reduce_scatter")
+
+    real = dist.reduce_scatter_tensor
+    dist.reduce_scatter_tensor = refuse
+    try:
+        return collectives.take_part(*order)
+    finally:
+        dist.reduce_scatter_tensor = real

@@ -1,0 +1,183 @@
+"""How fast the processes of this machine work together: every collective, over sizes, checked on each.
+
+What is timed is a lap: several calls one after the other, begun together, as nccl-tests does it. A call's time is the
+lap's, divided by the calls, **of the rank that took longest**: a collective is over when the last rank has it.
+(nccl-tests averages over the ranks unless ``-a 3`` asks for the largest; NVIDIA/nccl-tests, README.md, 2026-11-30.)
+Laps of all sizes and collectives take turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from labkit.comm import formulas, operations
+from labkit.comm.formulas import COLLECTIVES, COUNTED, LABELS
+from labkit.comm.results import Results, Series, here, point
+from labkit.comm.team import Team
+from labkit.errors import LabkitError
+
+SIZES = tuple(2**k for k in (3, 8, 12, 15, 18, 21, 24))
+"""8 B to 16 MiB: from pure latency to what bandwidth decides."""
+
+LAP_S = 0.004
+FEWEST_LAPS = 5
+MOST_CALLS = 50
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
+
+
+def measure_collectives(
+    ranks: int | Team = 2,
+    names: Sequence[str] = COLLECTIVES,
+    sizes: Sequence[int] = SIZES,
+    *,
+    seconds: float = 4.0,
+    dtype: str = "float32",
+) -> Results:
+    """Measures ``names`` (any spelling) at ``sizes`` bytes between ``ranks`` processes, in about ``seconds`` and the
+    start.
+
+    ranks: how many processes, or a Team that is there already. Sizes are rounded to whole elements for each rank.
+    ``Point.wrong`` is the number of wrong elements of all ranks, checked before and after the timing; exact, since
+    all numbers are whole and small. ``Point.rate`` is algbw, ``formulas.busbw_factor(series.name, series.ranks)``
+    times it busbw. What this torch's backend does not have is named in ``notes`` and left out. Raises LabkitError for
+    fewer than two ranks, an unknown collective, size or dtype, a torch without distributed, and as ``Team.run`` does.
+    """
+    wanted = tuple(dict.fromkeys(formulas.name_of(name) for name in names))
+    if not wanted or not sizes or min(sizes) < 1:
+        raise LabkitError(
+            "There is nothing to measure.", "Name at least one collective and one size of at least 1 byte."
+        )
+    if dtype not in DTYPES:
+        raise LabkitError(f"'{dtype}' is not measured here.", f"Choose from: {', '.join(DTYPES)}.")
+    if not seconds > 0:
+        raise LabkitError(f"{seconds:g} seconds is no time to measure in.", "Give a positive number of seconds.")
+    count = ranks.ranks if isinstance(ranks, Team) else int(ranks)
+    if count < 2:
+        raise LabkitError("One process has nobody to talk to.", "Measure with two or more ranks.")
+    order = (wanted, tuple(sorted({int(size) for size in sizes})), float(seconds), dtype)
+    if isinstance(ranks, Team):
+        return _results(ranks, order)
+    with Team(count) as team:
+        return _results(team, order)
+
+
+def measured(ranks: int = 2, *, seconds: float) -> Results:
+    """What ``labkit bench collectives`` asks for: all of them, at the usual sizes."""
+    return measure_collectives(ranks, seconds=seconds)
+
+
+def _results(team: Team, order: tuple[Any, ...]) -> Results:
+    names, _, seconds, dtype = order
+    told = team.run(take_part, *order, seconds=60 + 20 * seconds, echo=False)
+    device = told[0]["device"]
+    series = []
+    for name in names:
+        points = []
+        for size in told[0]["laps"].get(name, {}):
+            laps = [one["laps"][name][size] for one in told]
+            longest = [max(lap) for lap in zip(*laps, strict=True)]
+            points.append(point(size, longest, wrong=sum(one["wrong"][name][size] for one in told)))
+        if points:
+            notes = (f"{team.backend}, {team.ranks} processes of one machine", "each time is that of the slowest rank")
+            series.append(
+                Series(
+                    "collective", LABELS[name], device, f"{team.ranks} ranks", dtype, tuple(points), name,
+                    "B/s", COUNTED[name], team.ranks, notes,
+                )
+            )  # fmt: skip
+    return here(series, [f"{LABELS[name]} was not measured: {why}" for name, why in told[0]["missing"].items()])
+
+
+def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype: str) -> dict[str, Any]:
+    """One rank's part: {'device', 'laps': {name: {bytes: [seconds per call]}}, 'wrong': {name: {bytes: int}},
+    'missing'}."""
+    import random
+
+    import torch
+    import torch.distributed as dist
+
+    device = f"cuda:{torch.cuda.current_device()}" if dist.get_backend() == "nccl" else "cpu"
+    kind = getattr(torch, dtype)
+    ready: dict[tuple[str, int], operations.Operation] = {}
+    missing: dict[str, str] = {}
+    wrong: dict[str, dict[int, int]] = {name: {} for name in names}
+    for name in names:
+        for size in dict.fromkeys(operations.real_size(name, s, dist.get_world_size(), kind.itemsize) for s in sizes):
+            made = operations.operation(name, size, kind, device)
+            made.fill()
+            try:
+                made.call()
+            except (NotImplementedError, AttributeError) as error:
+                missing[name] = _first_line(error)
+                break
+            except RuntimeError as error:
+                if "support" not in str(error).lower() and "implement" not in str(error).lower():
+                    raise
+                missing[name] = _first_line(error)
+                break
+            wrong[name][size] = made.wrong()
+            made.rest()
+            ready[name, size] = made
+    begun = time.perf_counter()
+    keys = [key for key in ready if key[0] not in missing]
+    if not keys:
+        return {"device": device.split(":")[0], "laps": {}, "wrong": {}, "missing": missing}
+    calls = {key: _calls(ready[key], device) for key in keys}
+    laps: dict[str, dict[int, list[float]]] = {}
+    for name, size in keys:
+        laps.setdefault(name, {})[size] = []
+    shuffler = random.Random(0)  # the same order in every rank
+    turn, more, done = list(keys), True, 0
+    while more:
+        shuffler.shuffle(turn)
+        for name, size in turn:
+            laps[name][size].append(_lap(ready[name, size].call, calls[name, size], device))
+        done += 1
+        spent = time.perf_counter() - begun
+        left = torch.tensor([float(spent < (3 if done < FEWEST_LAPS else 1) * seconds)], device=device)
+        dist.broadcast(left, 0)  # rank 0's clock decides for all
+        more = bool(left.item())
+    for name, size in keys:
+        ready[name, size].fill()
+        ready[name, size].call()
+        wrong[name][size] += ready[name, size].wrong()
+    return {"device": device.split(":")[0], "laps": laps, "wrong": wrong, "missing": missing}
+
+
+def _lap(call: Any, calls: int, device: str) -> float:
+    """Seconds per call. All ranks begin together; on a GPU the clock stops when the device is done."""
+    import torch
+    import torch.distributed as dist
+
+    on_gpu = device != "cpu"
+    dist.barrier()
+    if on_gpu:
+        torch.cuda.synchronize()
+    begun = time.perf_counter()
+    for _ in range(calls):
+        call()
+    if on_gpu:
+        torch.cuda.synchronize()
+    return (time.perf_counter() - begun) / calls
+
+
+def _calls(made: operations.Operation, device: str) -> int:
+    """How many calls fill a lap of ``LAP_S``: as the slowest rank sees it, after a warm-up, the same number in all."""
+    import torch
+    import torch.distributed as dist
+
+    _lap(made.call, 2, device)
+    took = torch.tensor([min(_lap(made.call, 3, device) for _ in range(2))], dtype=torch.float64, device=device)
+    dist.all_reduce(took, dist.ReduceOp.MAX)
+    return max(1, min(MOST_CALLS, round(LAP_S / max(float(took), 1e-9))))
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return text[0].rstrip(".") if text else type(error).__name__
+
+
+def busbw(series: Series, at: Any) -> float:
+    """busbw in bytes per second of a point of a collective's series."""
+    return float(at.rate * formulas.busbw_factor(series.name, series.ranks or 1))
