@@ -10,13 +10,13 @@ import re
 from typing import Any
 
 from labkit.machine.readers.labels import bare_lines, unlabelled
-from labkit.machine.readers.matrices import Matrix, may_be_cut, number, square, words
+from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square, words
 from labkit.machine.readers.text import holds_any, lines, size
 
 WORDS = ("RocmBandwidthTest", "D/D", "Benchmark Result", "Device Index:", "Data Size", "Device: ", " Id: ")
 
 _VERSION = re.compile(r"\s*(?:>>\s*)?RocmBandwidthTest Version\s*:\s*\S", re.I)
-_HEADER = re.compile(r"\s*\|?\s*D/D(?:\s|$)")
+_HEADER = re.compile(r"\s*\|?\s*D/D(?:\s*$|\s+[\d.…])")
 _DEVICE = re.compile(r"\s*Device:\s+(\d+),\s*(.*)")
 _INDEX = re.compile(r"\s*Device Index:\s+(\d+)\s*$")
 _NAME = re.compile(r"\s*Device Name:\s+(.*\S)")
@@ -27,6 +27,7 @@ _TITLE = re.compile(
     r"(?P<uni>\bUnid\w+\s+copy\s+(?:peak\s+|average\s+)?bandwidth)|(?P<bi>\bB(?:i|)d\w+\s+copy\s+(?:peak\s+|average\s+)?bandwidth)"
     r"|(?P<other>Device\s+(?:Access|Numa|NUMA|Link)\b|Link\s+(?:Type|Hops)\b|Data\s+Path\s+Validation|Benchmark\s+Result)"
 )
+_WHOLE_ROW = re.compile(rf"^[ \t|]*(\d{{1,4}})((?:[ \t]+{CELL})+)[ \t]*$", re.M)
 _USAGE = re.compile(r"^\s*(?:Supported arguments|Usage|USAGE)\b", re.M)
 
 
@@ -88,7 +89,19 @@ def _matrices(text: str) -> tuple[Matrix | None, Matrix | None, int]:
         widest = max(widest, columns)
         if kind in found and found[kind] is None:
             found[kind] = square(rows, columns)
+    if found["bi"] and titles[0].lastgroup == "bi":
+        found["uni"] = _headless(text[: titles[0].start()], len(found["bi"]))
     return found["uni"], found["bi"], widest
+
+
+def _headless(part: str, columns: int) -> Matrix | None:
+    """The last rows of a table whose start is cut off: before the bidirectional table stands the unidirectional one."""
+    rows: dict[int, list[float | None]] = {}
+    for match in _WHOLE_ROW.finditer(part):
+        cells = match.group(2).split()
+        if len(cells) == columns and int(match.group(1)) < columns and any("." in cell for cell in cells):
+            rows[int(match.group(1))] = [number(cell) for cell in cells]
+    return square(rows, columns)
 
 
 def _table(part: str, *, ends_open: bool, bandwidth: bool) -> tuple[dict[int, list[float | None]], int]:
@@ -96,15 +109,15 @@ def _table(part: str, *, ends_open: bool, bandwidth: bool) -> tuple[dict[int, li
     tokens = words(part)
     if ends_open and tokens and bandwidth and may_be_cut(tokens[-1], tokens[:-1], 3):
         tokens.pop()
-    columns = 0
-    at = 0
+    columns = first = at = 0
     if "D/D" in tokens:
         at = tokens.index("D/D") + 1
-        while at < len(tokens) and (_left_out(tokens[at]) or tokens[at] == str(columns)):
+        first = int(tokens[at]) if at < len(tokens) and re.fullmatch(r"\d{1,4}", tokens[at]) else 0
+        while at < len(tokens) and (_left_out(tokens[at]) or tokens[at] == str(first + columns)):
             if not _left_out(tokens[at]):
                 columns += 1
-            elif at + 1 < len(tokens) and tokens[at + 1].isdigit() and int(tokens[at + 1]) < 4096:
-                columns = max(columns, int(tokens[at + 1]))
+            elif at + 1 < len(tokens) and re.fullmatch(r"\d{1,4}", tokens[at + 1]):
+                columns = max(columns, int(tokens[at + 1]) - first)
             at += 1
     rows: dict[int, list[float | None]] = {}
     if not bandwidth:
@@ -113,9 +126,10 @@ def _table(part: str, *, ends_open: bool, bandwidth: bool) -> tuple[dict[int, li
     for token in tokens[at:] if columns or re.match(r"\s*(?:GB/s)?\s*(?:\S*\s+)?0\s+(?:N/A|\d+\.)", part) else []:
         if _left_out(token):
             gap = len(rows[row]) if row in rows else 0
-        elif token.isdigit() and last < int(token) < max(columns, 64):
+        elif re.fullmatch(r"\d{1,4}", token) and last < int(token) - first < max(columns, 64):
             _close(rows, row, gap, columns)
-            row, last, gap = int(token), int(token), 0
+            row = last = int(token) - first
+            gap = 0
             rows[row] = []
         elif row >= 0 and (token == "N/A" or (number(token) is not None and "." in token)):
             rows[row].append(number(token))

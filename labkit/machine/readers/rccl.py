@@ -18,7 +18,7 @@ from labkit.machine.readers.text import holds_any
 # of which every such text has one: the lines around the table, and the types that its rows name
 WORDS = (
     "nThread", "busbw", "Avg bus bandwidth", "Out of bounds values", "Collective test", "Using devices", "ccl-tests",
-    "numCycle", "failure common", " Pid ", " Test ", " float", " half", " double", " int8", " uint8", " int32", " uint32",
+    "numCycle", "failure common", "number of GPUs", " Pid ", " Test ", " float", " half", " double", " int8", " uint8", " int32", " uint32",
     " int64", " uint64", " bfloat16", " bf16", " fp16", " fp8", " f8",
 )  # fmt: skip
 
@@ -30,15 +30,17 @@ _LINE = re.compile(
     r"\s*(?:#?\s*nThread\s+\d+\s+nGpus\s+\d+|#\s*Using devices\b|#?\s*Out of bounds values\s*:\s*\d+"
     r"|#?\s*Collective test (?:starting|concluded)\s*:|#?\s*Avg bus bandwidth\s*:\s*\d"
     r"|rccl-tests: Version|#\s*[nr]ccl-tests version"
-    r"|(?:[\w.-]+:\s+)?Test (?:NCCL|CUDA|HIP) failure\s+\S+:\d+|\.\. \S+ pid \d+: Test failure)"
+    r"|(?:[\w.-]+:\s+)?Test (?:NCCL|CUDA|HIP) failure\s+\S+:\d+|\.\. \S+ pid \d+: Test failure"
+    r"|Invalid number of GPUs: \d+ requested)"
 )
 _NAMED = re.compile(r"Collective test (?:starting|concluded)\s*:\s*(?:\S*/)?(\w+?)_perf")
 _CRASH = re.compile(
     r"exited on signal|terminated by signal|received signal|signal: ?\w+ \(|\bSIG(?:SEGV|ABRT|KILL|BUS|TERM|ILL)\b"
-    r"|Segmentation fault|core dump(?:ed)?\b|\bFATAL\b|fatal error|MPI_ABORT was invoked|terminate called"
+    r"|Segmentation fault|core dump(?:ed)?\b|(?<!non)(?<!non-)\bfatal\b|MPI_ABORT was invoked|terminate called"
     r"|exit(?:ed)?(?: with)?(?: exit)?(?: code| status| value)?:?[ =]+(?:code )?[1-9]\d*\b"
     r"|non-?zero (?:exit )?(?:code|status)|\b(?:rc|returncode|return code)\s*[=:]\s*[1-9]"
-    r"|Test (?:NCCL|CUDA|HIP) failure|: Test failure|unhandled (?:cuda|hip|system) error"
+    r"|Test (?:NCCL|CUDA|HIP) failure|: Test failure|Test timeout \(|unhandled (?:cuda|hip|system) error"
+    r"|Invalid number of GPUs|CANCELLED AT "
     r"|Memory access fault by GPU|HSA_STATUS_ERROR|^\s*(?:Aborted|Killed)\b",
     re.I | re.M,
 )

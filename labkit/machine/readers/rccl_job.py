@@ -50,7 +50,7 @@ _JOB = re.compile(
     r"\(total\)\s+per node\s+per process\s+\(total\)\s+\(total\)\s+\d+\s+[\d-]+\s+[\d-]+\s+\d+\s+(\d+)(?!\S)"
 )
 _GROUP = re.compile(
-    r"(?<![\w#])\d+\s+(\d+)\s+[\d-]+\s+[\d-]+\s+(\d+)\s+(\d+)\s+(?:[A-Z]{4,}(?:,[A-Z]+)*)\s+(OK|[A-Z]+(?:,[A-Z]+)*)(?![\w-])"
+    r"(?<![\w#])\d+\s+(\d+)\s+([\d-]+)\s+([\d-]+)\s+(\d+)\s+(\d+)\s+(?:[A-Z]{4,}(?:,[A-Z]+)*)\s+(OK|[A-Z]+(?:,[A-Z]+)*)(?![\w-])"
 )
 _LOST = re.compile(r"Missing communicator data from (\d+) rank")
 _RANK = re.compile(r"^\s*Rank (\d+) --", re.M)
@@ -78,28 +78,38 @@ def read_ras(text: str) -> dict[str, Any]:
     version = _VERSION.search(text)
     job = _JOB.search(text)
     at = next((match.end() for match in re.finditer(r"Group\s+Comms\s+Nodes", text)), None)
-    groups = [] if at is None else [tuple(map(int, row[:3])) for row in _GROUP.findall(text[at:])]
+    rows = [] if at is None else _GROUP.findall(text[at:])
+    groups = [(int(comms), int(per_comm), int(present)) for comms, _, _, per_comm, present, _ in rows]
     expected = max([int(job.group(1))] if job else [], default=0)
     expected = max([expected, *(per_comm for _, per_comm, _ in groups)])
-    if not expected:
-        return _ras(version.group(1) if version else None, None, None)
-    if not groups:
-        return _ras(version.group(1) if version else None, expected, None)
+    name = version.group(1) if version else None
+    if not expected or not groups:
+        return _ras(name, expected or None, None)
     lost = [per_comm - present for comms, per_comm, present in groups if comms == 1]
     lost += [
         expected - present
         for comms, per_comm, present in groups
         if comms > 1 and comms * per_comm >= expected > present
     ]
+    lost += [_uneven(row) for row in rows if row[0] == "1" and "INCOMPLETE" in row[5]]
     lost += [int(count) for count in _LOST.findall(text)]
     lost.append(len(set(_RANK.findall(_sections(text, "INCOMPLETE")))))
-    lost.append(
-        sum(
-            _gpus(gpus)
-            for gpus in {(p, n): g for p, n, g in _PROCESS.findall(_sections(text, "INCOMPLETE|DEAD"))}.values()
-        )
-    )
-    return _ras(version.group(1) if version else None, expected, max(0, expected - max(0, *lost)))
+    gone = {(process, node): gpus for process, node, gpus in _PROCESS.findall(_sections(text, "INCOMPLETE|DEAD"))}
+    lost.append(sum(map(_gpus, gone.values())))
+    found = _ras(name, expected, max(0, expected - max(0, *lost)))
+    if found["problem"] is None and any("INCOMPLETE" in row[5] for row in rows):
+        return found | {
+            "problem": "rccl-missing-rank",
+            "ranks_present": None,
+        }  # some are missing; how many, it does not say
+    return found
+
+
+def _uneven(row: tuple[str, ...]) -> int:
+    """Ranks that a node lacks, where the report gives the fewest and the most of a node ('7-8') and all should have the most."""
+    fewest, _, most = row[2].partition("-")
+    full = most.isdigit() and row[1].isdigit() and int(row[1]) * int(most) == int(row[3])
+    return max(0, int(most) - int(fewest)) if full and fewest.isdigit() else 0
 
 
 def _sections(text: str, names: str) -> str:

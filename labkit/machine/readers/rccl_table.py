@@ -28,6 +28,7 @@ class Columns:
     root: bool | None = None
     error: str | None = None  # 'wrong': a count; 'error': a deviation, as older releases print
     values: int | None = None  # columns behind root
+    plain: tuple[str, ...] = ()  # the names, where a table has no type column: rows are numbers only
     second_error: int | None = None  # where the in-place half says it, counted from the first time column
 
 
@@ -45,8 +46,10 @@ class Table:
 def header(line: str) -> Columns | None:
     """The columns that a header line names, None for any other line."""
     names = [re.sub(r"\(.*?\)", "", name) for name in line.strip().lstrip("#").split()]
-    if not names or names[0] != "size" or "type" not in names or "algbw" not in names:
+    if not names or names[0] != "size" or "algbw" not in names or "busbw" not in names:
         return None
+    if "type" not in names:
+        return Columns(plain=tuple(names)) if "time" in names else None
     first = next((i for i, name in enumerate(names) if name in ("time", "cputime")), None)
     if first is None:
         return None
@@ -80,6 +83,10 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[str, bool, Columns]]:
                 yield pending, False, columns
             columns, pending = named, None
             continue
+        if columns.plain:
+            if len(raw.split()) == len(columns.plain) and all(_NUMBER.fullmatch(word) for word in raw.split()):
+                yield raw, False, columns
+            continue
         log = _LOG.search(raw)
         line = raw[: log.start()] if log else raw
         if pair and re.match(rf"\s*(?:{_TYPES})\s", line):
@@ -110,6 +117,9 @@ def _continues(line: str) -> bool:
 
 
 def _add(table: Table, text: str, columns: Columns, *, cut: bool) -> None:
+    if columns.plain:
+        _add_plain(table, dict(zip(columns.plain, text.split(), strict=True)))
+        return
     found = ROW.match(text)
     if found is None:
         return
@@ -141,6 +151,14 @@ def _add(table: Table, text: str, columns: Columns, *, cut: bool) -> None:
     if second < len(numbers):
         table.in_place_wrong = max(table.in_place_wrong, _wrong(table, numbers[second], columns) or 0)
     table.rows.append(row)
+
+
+def _add_plain(table: Table, cells: dict[str, str]) -> None:
+    size = _bytes(cells["size"])
+    values = [_float(cells[name]) for name in ("time", "algbw", "busbw")]
+    if size is not None and None not in values:
+        row = dict(zip(("time_us", "algbw_gbps", "busbw_gbps"), values, strict=True))
+        table.rows.append({"bytes": size, **row, "wrong": None})
 
 
 def _wrong(table: Table, word: str, columns: Columns) -> int | None:

@@ -12,12 +12,25 @@ from labkit.machine.readers.labels import bare_lines, unlabelled
 from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square
 from labkit.machine.readers.text import holds_any, lines
 
-WORDS = ("TransferBench v", "SRC", "->", "-&gt;", " Timed)", "Bytes Per Direction", "Executor:", "Transfer ", "→", "↔")
+WORDS = (
+    "TransferBench v",
+    "D/D",
+    "SRC",
+    "->",
+    "-&gt;",
+    " Timed)",
+    "Bytes Per Direction",
+    "Executor:",
+    "Transfer ",
+    "→",
+    "↔",
+)
 
 _BANNER = re.compile(r"\s*TransferBench v\d")
 _ARROW = r"(?:<->|->|<-)"
 _ROW = re.compile(rf"\b(CPU|GPU)\s+(\d{{1,4}})[\s|]*({_ARROW})((?:[\s,|]+{CELL})*)")
-_CORNER = r"SRC(?:\+EXE)?\\{1,2}(?:EXE\+)?DST(?:\+EXE)?"
+_OLD_ROW = re.compile(rf"^\s*(CPU|GPU)\s+(\d{{1,4}})((?:[ \t]+{CELL})+)[ \t]*$", re.M)
+_CORNER = r"(?:SRC(?:\+EXE)?\\{1,4}(?:EXE\+)?DST(?:\+EXE)?|D/D(?=\s+[CG]PU))"  # D/D: the first versions
 _HEADER = re.compile(rf"{_CORNER}((?:[\s,|]*(?:CPU|GPU)\s+\d{{1,4}}(?!\d)(?![\s|]*{_ARROW}))+)")
 _TITLE = re.compile(r"\b(Unid|Bid)irectional\s+copy\s+peak\s+bandwidth")
 _DEVICE = re.compile(r"(CPU|GPU)\s+(\d+)")
@@ -72,6 +85,13 @@ def read(text: str) -> dict[str, Any]:
                 both.setdefault(device, cells)
             elif row.group(3) == "->" and not two_way:
                 uni.setdefault(device, cells)
+        if kind and not rows:
+            # the first versions print rows without an arrow
+            old = {
+                _name(*row.group(1, 2)): re.findall(CELL, row.group(3)) for row in _OLD_ROW.finditer(text, start, end)
+            }
+            for device, cells in old.items():
+                (both if kind == "Bid" else uni).setdefault(device, cells)
     order = header or _order({**both, **uni})
     across, peers = _all_to_all(text)
     listed = _TOPOLOGY.search(text)
@@ -140,7 +160,7 @@ def _matrix(rows: dict[str, list[str]], order: list[str]) -> Matrix | None:
 def _all_to_all(text: str) -> tuple[Matrix | None, int]:
     """(the all-to-all matrix among GPUs, number of GPUs). Totals at the ends of the rows are no links."""
     rows = {int(match.group(1)): re.findall(CELL, match.group(2)) for match in _ACROSS.finditer(text)}
-    if not rows:
+    if not rows or re.search(r"D/D\s+[CG]PU", text):
         return None, 0
     header = next((match for match in _HEADER.finditer(text) if "STotal" in text[match.end() : match.end() + 40]), None)
     gpus = len(set(_DEVICE.findall(header.group(1)))) if header else max(rows) + 1

@@ -10,99 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.machine.readers import printing, recognise
+from labkit.machine.readers import printing
 from labkit.profile.readers import command
-
-N = None
-UNI = [
-    [N, N, 28.31, 26.875],
-    [N, N, 24.861, 28.351],
-    [28.527, 25.018, 925.889, 48.902],
-    [11.283, 28.531, 49.92, 887.683],
-]
-BI = [[N, N, 51.807, 26.001], [N, N, 24.885, 51.804], [51.807, 24.885, N, 92.5], [26.001, 51.804, 92.5, N]]
-
-
-def cell(value: float | None) -> str:
-    return f"{'N/A' if value is None else f'{value:.3f}':<12}"
-
-
-def matrix(title: str, values: list[list[float | None]]) -> str:
-    text = f"          {title}\n\n          D/D       " + "".join(f"{i:<12}" for i in range(len(values))) + "\n\n"
-    return (
-        text + "".join(f"          {i:<10}" + "".join(map(cell, row)) + "\n\n" for i, row in enumerate(values)) + "\n"
-    )
-
-
-HEAD = """\
-........................................
-          RocmBandwidthTest Version: 2.6.0
-
-          Launch Command is: rocm-bandwidth-test (rocm_bandwidth -a + rocm_bandwidth -A)
-
-
-          Device: 0,  AMD EPYC 7003 64-Core Processor
-          Device: 1,  AMD EPYC 7003 64-Core Processor
-          Device: 2,  AMD Instinct MI100,  GPU-0123,  23:0.0
-          Device: 3,  AMD Instinct MI100,  GPU-4567,  83:0.0
-
-"""
-ACCESS = """\
-          Inter-Device Access
-
-          D/D       0         1         2         3
-
-          0         1         1         1         1
-
-          1         1         1         1         1
-
-          2         1         1         1         1
-
-          3         1         1         1         1
-
-
-          Inter-Device Numa Distance
-
-          D/D       0         1         2         3
-
-          0         0         32        20        52
-
-          1         32        0         52        20
-
-          2         20        52        0         72
-
-          3         52        20        72        0
-
-
-"""
-UNI_TEXT = matrix("Unidirectional copy peak bandwidth GB/s", UNI)
-BI_TEXT = matrix("Bidirectional copy peak bandwidth GB/s", BI)
-RBT = HEAD + ACCESS + UNI_TEXT + BI_TEXT
-
-
-def read(text: str) -> dict[str, Any]:
-    return recognise.read_text(text)
-
-
-def both(facts: dict[str, Any]) -> tuple[Any, Any]:
-    return facts.get("unidirectional_gbps"), facts.get("bidirectional_gbps")
-
-
-def squeezed(text: str) -> str:
-    return "\n".join(" ".join(line.split()) for line in text.split("\n"))
-
-
-def wrapped(text: str, width: int) -> str:
-    """As a narrow terminal does it, at blanks."""
-    out = []
-    for line in text.split("\n"):
-        while len(line) > width:
-            at = line.rfind(" ", 1, width)
-            at = at if line[:at].strip() else width
-            out.append(line[:at])
-            line = line[at:]
-        out.append(line)
-    return "\n".join(out)
+from tests.machine.readers.bandwidth_samples import (
+    A2A,
+    ACCESS,
+    BI,
+    BI_TEXT,
+    HEAD,
+    P2P_BI,
+    P2P_UNI,
+    RBT,
+    SWEEP,
+    TB,
+    UNI,
+    UNI_TEXT,
+    N,
+    both,
+    matrix,
+    read,
+    squeezed,
+    wrapped,
+)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +76,14 @@ RocmBandwidthTest Version: 2.6.0
 """
 
 
+SOME = """\
+          Unidirectional copy peak bandwidth GB/s
+          D/D       1           2
+          1         540.849     14.045
+          2         14.046      540.064
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "devices", "uni", "bi"),
     [
@@ -162,31 +99,16 @@ RocmBandwidthTest Version: 2.6.0
         (UNI_TEXT.replace("25.018      925.889    ", "..."), 4, [*UNI[:2], [28.527, N, N, 48.902], UNI[3]], N),
         (UNI_TEXT[: UNI_TEXT.index("925.889") + 5], 4, [*UNI[:2], [28.527, 25.018, N, N], [N] * 4], N),
         (LISTING, 2, N, N),
+        (UNI_TEXT[UNI_TEXT.index("          2         28") :] + BI_TEXT, 4, [[N] * 4, [N] * 4, *UNI[2:]], BI),
+        (SOME, 2, [[540.849, 14.045], [14.046, 540.064]], N),
         ("          RocmBandwidthTest Version: 2.6.0\n\n          Launch Command is: x -t\n", N, N, N),
     ],
-    ids=range(13),
+    ids=range(15),
 )  # fmt: skip
 def test_parts_of_an_output(text: str, devices: int | None, uni: Any, bi: Any) -> None:
     facts = read(text)
     assert facts["kind"] == "rocm-bandwidth-test"
     assert (facts["devices"], *both(facts)) == (devices, uni, bi)
-
-
-SWEEP = """\
-          RocmBandwidthTest Version: 2.6.0
-
-          Launch Command is: rocm-bandwidth-test -s 0 -d 4
-
-
-================    Unidirectional Benchmark Result    ================
-================ Src Device Id: 0 Src Device Type: Cpu ================
-================ Dst Device Id: 4 Dst Device Type: Gpu ================
-
-Data Size      Avg Time(us)   Avg BW(GB/s)   Min Time(us)   Peak BW(GB/s)
-1 KB           5.400          0.190          5.280          0.194
-512 KB         23.560         22.253         23.520         22.291
-64 MB          2346.730       28.597         2346.730       28.612
-"""
 
 
 def test_a_sweep_has_no_matrix() -> None:
@@ -206,148 +128,6 @@ def test_a_sweep_has_no_matrix() -> None:
         .replace("1 KB", "8 Bytes")
     )
     assert [t["bytes"] for t in read(old)["transfers"]] == [8, 524288, 67108864]
-
-
-P2P_UNI = [[42.75, 41.97, 42.33], [55.23, 1689.85, 48.46], [55.24, 48.51, 1672.91]]
-P2P_BI = [[N, 96.03, 96.70], [95.97, N, 92.20], [95.53, 92.37, N]]
-TB = r"""
-TransferBench v1.62.00
-===============================================================
-[Common]                              (Suppress by setting HIDE_ENV=1)
-ALWAYS_VALIDATE      =            0 : Validating after all iterations
-
-Bytes Per Direction 67108864
-Unidirectional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor: GFX)
- SRC+EXE\DST    CPU 00       GPU 00    GPU 01
-  CPU 00  ->     42.75        41.97     42.33
-
-  GPU 00  ->     55.23      1689.85     48.46
-  GPU 00 min     50.00      1600.00     40.00
-  GPU 00 max     60.00      1700.00     50.00
-  GPU 00  sd      0.10         0.20      0.30
-  GPU 01  ->     55.24        48.51   1672.91
-                           CPU->CPU  CPU->GPU  GPU->CPU  GPU->GPU
-Averages (During UniDir):     35.85     41.98     55.24     48.44
-
-Bidirectional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor: GFX)
-     SRC\DST    CPU 00       GPU 00    GPU 01
-  CPU 00  ->       N/A        41.37     42.07
-  CPU 00 <-        N/A        54.66     54.63
-  CPU 00 <->       N/A        96.03     96.70
-
-
-  GPU 00  ->     54.51          N/A     46.11
-  GPU 00 <-      41.46          N/A     46.09
-  GPU 00 <->     95.97          N/A     92.20
-
-  GPU 01  ->     54.53        46.22       N/A
-  GPU 01 <-      41.00        46.15       N/A
-  GPU 01 <->     95.53        92.37       N/A
-                           CPU->CPU  CPU->GPU  GPU->CPU  GPU->GPU
-Averages (During  BiDir):       N/A     43.84     43.75     46.24
-"""
-
-
-def as_csv(text: str) -> str:
-    """USE the tool's own CSV: a comma behind the label and behind each cell."""
-    out = []
-    for line in text.split("\n"):
-        for old, new in (
-            ("  ->", "  ->,"),
-            (" <- ", " <- ,"),
-            ("<->", "<->,"),
-            ("DST", "DST,"),
-            ("Direction ", "Direction,"),
-        ):
-            if old in line and ("CPU 0" in line or "GPU 0" in line or "Bytes" in line):
-                head, _, tail = line.partition(old)
-                tail = ",   ".join(tail.replace("CPU ", "CPU_").replace("GPU ", "GPU_").split()).replace("_", " ")
-                line = head + new + "   " + tail + ","
-                break
-        out.append(line)
-    return "\n".join(out)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        TB,
-        TB.replace("\n", "\r\n"),
-        squeezed(TB),
-        squeezed(TB).replace("\\", "\\\\"),
-        "\n".join(f":mark:`{' '.join(line.split())}`\n" for line in TB.split("\n") if line.strip()),
-        wrapped(squeezed(TB), 30),
-        as_csv(TB),
-        "\n".join("0: " + line for line in TB.split("\n")),
-        TB[TB.index("Unidirectional") :],
-        TB.replace("SRC+EXE\\DST", "SRC\\EXE+DST"),
-        TB.replace("->", "-&gt;").replace("<-", "&lt;-"),
-        "$ rocm-bandwidth-test run tb p2p\n" + TB,
-        TB.rstrip() + "\n",
-    ],
-    ids=range(13),
-)
-def test_peer_to_peer_however_it_was_pasted(text: str) -> None:
-    facts = read(text)
-    assert facts["kind"] == "transferbench"
-    assert both(facts) == (P2P_UNI, P2P_BI) and facts["devices"] == 3
-    assert facts["names"] == ["CPU 00", "GPU 00", "GPU 01"]
-
-
-A2A = r"""
-GPU-GFX All-To-All benchmark:
-Test 1:
- Executor: GPU 00 |  315.552 GB/s |    1.489 ms |    469762048 bytes | 326.317 GB/s (sum)
-     Transfer 00  |   47.056 GB/s |    1.426 ms |     67108864 bytes | F0 -> G000:008 -> F1
-
-Summary: [67108864 bytes per Transfer]
-==========================================================
-SRC\DST  GPU 00     GPU 01     GPU 02        STotal      Actual
-GPU 00      N/A     47.056     46.826       93.882      93.652
-GPU 01   47.000        N/A     46.751       93.751      93.502
-GPU 02   47.098     46.785        N/A       93.883      93.570
-
-RTotal   94.098     93.841     93.577      281.516      93.502     93.652
-
-Average   bandwidth (GPU Timed):   46.919 GB/s
-"""
-ACROSS = [[N, 47.056, 46.826], [47.0, N, 46.751], [47.098, 46.785, N]]
-
-
-@pytest.mark.parametrize(
-    ("text", "devices", "uni", "bi"),
-    [
-        (A2A, 3, N, N),
-        (A2A[A2A.index("GPU 01   47") :], 3, N, N),
-        (A2A + TB, 3, P2P_UNI, P2P_BI),
-        (TB[: TB.index("Bidirectional")], 3, P2P_UNI, N),
-        (TB[TB.index("Bidirectional") :], 3, N, P2P_BI),
-        (TB[TB.index("  CPU 00 <->") :], 3, N, P2P_BI),
-        (TB[TB.index("  GPU 00  ->     55.23") :], 3, [[N] * 3, *P2P_UNI[1:]], P2P_BI),
-        (TB[: TB.index("  GPU 01  ->     55.24")], 3, [*P2P_UNI[:2], [N] * 3], N),
-        (TB[: TB.index("48.46") + 3], 3, [P2P_UNI[0], [55.23, 1689.85, N], [N] * 3], N),
-        (TB.replace("     41.97     42.33", "     41.97"), 3, [[42.75, 41.97, N], *P2P_UNI[1:]], P2P_BI),
-        ("TransferBench v1.50\n====\n[Common]\nALWAYS_VALIDATE = 0\n", N, N, N),
-        (
-            "TransferBench v1.66.00\nDetected Topology: 2 configured CPU NUMA node(s) [2 total]   8 GPU device(s)\n",
-            10,
-            N,
-            N,
-        ),
-        ("Test 1:\n Executor: GPU 00 \\| 47.772 GB/s \\| 1.405 ms \\| 67108864 bytes \\| 47.774 GB/s (sum)\n", N, N, N),
-    ],
-    ids=range(13),
-)
-def test_parts_of_a_run(text: str, devices: int | None, uni: Any, bi: Any) -> None:
-    facts = read(text)
-    assert facts["kind"] == "transferbench"
-    assert (facts["devices"], *both(facts)) == (devices, uni, bi)
-
-
-def test_all_to_all_is_kept_beside_the_matrices() -> None:
-    facts = read(A2A)
-    assert facts["all_to_all_gbps"] == ACROSS
-    assert facts["transfers"] == [{"src": "F0", "dst": "F1", "bytes": 67108864, "avg_gbps": 47.056, "peak_gbps": None}]
 
 
 @pytest.mark.parametrize(
