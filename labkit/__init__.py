@@ -34,6 +34,7 @@ _ROOMS = (
     "data",
     "devices",
     "errors",
+    "folklore",
     "learn",
     "machine",
     "memory",

@@ -18,14 +18,14 @@ FLOORS = (
     ("catalog",),
     ("machine",),
     ("setup", "devices", "timing", "threads", "data"),
-    ("profile", "memory", "comm"),
+    ("profile", "memory", "comm", "folklore"),
     ("learn", "show"),
     ("course",),
     ("cli", "__main__"),
 )
 # The doctor says what the set-up would install: it asks the set-up's pure choice, inside a function.
 ALLOWED = {("labkit/machine/rules/install.py", "labkit.setup.plan")}
-BARE = ("errors", "catalog", "machine", "setup", "cli", "__main__", "__init__")
+BARE = ("errors", "catalog", "machine", "setup", "folklore", "cli", "__main__", "__init__")
 ROOMS = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 
 

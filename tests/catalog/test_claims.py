@@ -82,3 +82,63 @@ def test_commands_are_carried_as_facts() -> None:
     table = ledger.claims()
     assert table["2.16"].command == "torch.backends.hip.is_available()" and table["2.16"].verdict == "WRONG"
     assert table["1.20"].verdict == "TRUE" and "is_available" in table["1.20"].command
+
+
+# Words of a lesson's folklore box or of the cell behind it, by which one sees that it treats the claim. Lesson 11 goes through
+# the whole ledger.
+TREATED = {
+    ("1.18", "00"): "11.0.0",
+    ("1.20", "00"): "torch.cuda.is_available()",
+    ("1.21", "00"): "ROCm support",
+    ("1.22", "02"): "torch.utils.data.dataloader",
+    ("1.23", "06"): "torch.hub.load",
+    ("1.25", "06"): "load the weights and train",
+    ("1.26", "06"): "800 images per second",
+    ("1.30", "07"): "2144",
+    ("1.30", "08"): "2144",
+    ("1.31", "08"): "pip install rccl-tests",
+    ("1.32", "08"): "all_reduce_perf -b 8 -e 1G -f 2",
+    ("1.33", "08"): "8 GB in under 10 ms",
+    ("1.34", "07"): "50 GB/s in both directions",
+    ("1.34", "08"): "50 GB/s in both directions",
+    ("1.35", "08"): "above 90 %",
+    ("1.36", "07"): "memory bandwidth is the key",
+    ("1.37", "07"): "MI300A",
+    ("1.38", "07"): "rocm-bandwidth-test --bidirectional",
+    ("1.39", "05"): "PYTORCH_HIP_ALLOC_CONF",
+    ("1.39", "07"): "PYTORCH_HIP_ALLOC_CONF",
+    ("1.40", "05"): "max_split_size_mb",
+    ("1.40", "07"): "garbage_collection_threshold:0.6,max_split_size_mb:128",
+    ("1.41", "07"): "15 to 20 %",
+    ("1.42", "07"): "fragmentation by 30 %",
+    ("1.44", "00"): "HSA_OVERRIDE_GFX_VERSION",
+    ("1.47", "04"): "torch.utils.bottleneck",
+    ("1.56", "08"): "clusters on Windows",
+    ("2.14", "00"): "clinfo",
+    ("2.16", "00"): "torch.backends.hip",
+    ("2.17", "00"): "torch.cuda.is_available()",
+    ("2.18", "00"): "pip install tensorflow-rocm",
+    ("2.20", "02"): "Normalize((0.5,), (0.5,))",
+    ("2.22", "00"): "'hip'",
+    ("2.24", "01"): "running_loss += loss.item()",
+    ("2.25", "05"): "accumulation_steps",
+    ("2.26", "05"): "checkpoint(block, x)",
+    ("2.27", "03"): "from torch.cuda.amp import GradScaler, autocast",
+    ("2.28", "03"): "always use `GradScaler`",
+    ("2.29", "03"): "scaler.scale(loss).backward()",
+    ("2.32", "00"): "10.3.0",
+    ("2.35", "00"): "rocm-opencl-runtime",
+    ("2.36", "04"): "use `rocprof`",
+    ("2.37", "02"): "CIFAR-10",
+    ("2.37", "03"): "autocast",
+}
+
+
+def test_a_lesson_that_a_claim_names_treats_it() -> None:
+    named = {(claim.id, lesson) for claim in ROWS for lesson in claim.lessons if lesson != "11"}
+    assert named == set(TREATED)
+    for (number, lesson), words in TREATED.items():
+        (path,) = (Path(__file__).parents[2] / "notebooks").glob(f"{lesson}_*.ipynb")
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+        assert words in text, f"lesson {lesson} does not treat claim {number} any more: '{words}' is not in it"

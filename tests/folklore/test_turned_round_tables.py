@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from labkit.catalog import gfx, peaks, wheels
+from labkit.catalog import gfx, links, peaks, wheels
 from labkit.catalog.claims import THEMES as ALL_THEMES
 from labkit.catalog.claims import claims
 from labkit.folklore import child, registry
@@ -234,7 +234,7 @@ def no_index_for_rocm(patch: Patch) -> Observation:
 
 @turned("1.32", "holds")
 def one_rank_that_sends(patch: Patch) -> Observation:
-    patch.setattr(multi_gpu, "all_reduce_factor", lambda ranks: 1.0)
+    patch.setattr(multi_gpu, "busbw_factor", lambda collective, ranks: 1.0)
     return multi_gpu.one_gpu_moves_nothing()
 
 
@@ -267,7 +267,7 @@ def a_roof_that_only_slopes(patch: Patch) -> Observation:
 
 @turned("1.37", "holds")
 def a_picture_without_a_step(patch: Patch) -> Observation:
-    return bandwidth.diagonal_is_memory(between=(90.0, 180.0), within=(190.0, 200.0))
+    return bandwidth.diagonal_is_memory(replace(links.matrices()[0], link_high_gbps=180.0, local_low_gbps=190.0))
 
 
 @turned("1.38", "holds")

@@ -5,46 +5,47 @@ from __future__ import annotations
 import getopt
 import statistics
 
-from labkit.catalog import peaks
+from labkit.catalog import links, peaks
 from labkit.folklore import child
 from labkit.folklore.observation import Observation
-from labkit.folklore.rates import (
-    MI300A_BETWEEN_GBS,
-    MI300A_WITHIN_GBS,
-    MI300X_RCCL_BUSBW_GBS,
-    PCIE4_X8_GBS,
-    PCIE4_X16_GBS,
-)
 from labkit.folklore.registry import probe
 
 
+def _pcie4(lanes: int) -> float:
+    """GB/s each way, by the catalog."""
+    return next(row.gbs(lanes) or 0.0 for row in links.pcie() if row.generation == 4)
+
+
 @probe("1.30")
-def peak_against_links(figure_gbs: float = MI300A_WITHIN_GBS[1], devices: int = 8) -> Observation:
-    """Sets the figure against all links of a device together, and against its memory."""
-    links = MI300A_BETWEEN_GBS[1] * (devices - 1)
+def peak_against_links(figure_gbs: float = 2144.053, devices: int = 8) -> Observation:
+    """Sets the figure against all links of a device together, and against its memory, by AMD's own picture."""
+    picture = next(row for row in links.matrices() if row.product == "Instinct MI300A")
+    together = picture.link_high_gbps * (devices - 1)
+    rccl = links.reference("all_reduce", "Instinct MI300X", 8)[0].busbw_gbps
     row = peaks.peak("Instinct MI300A")
     memory = row.mem_bw_gbs if row else 0.0
-    saw = "fails" if links < figure_gbs <= memory else "holds" if figure_gbs <= links else "broken"
+    saw = "fails" if together < figure_gbs <= memory else "holds" if figure_gbs <= together else "broken"
+    where = "stands in" if picture.local_low_gbps <= figure_gbs <= picture.local_high_gbps else "is outside of"
     return Observation(
         saw,
-        f"{figure_gbs:g} GB/s are more than all {devices - 1} links of a device at "
-        f"{MI300A_BETWEEN_GBS[1]:g} GB/s together ({links:g}), and "
-        f"{figure_gbs / MI300X_RCCL_BUSBW_GBS:.1f} times the busbw of AMD's RCCL picture "
-        f"({MI300X_RCCL_BUSBW_GBS:g}); they are within the peak of "
-        f"MI300A's own memory ({memory:g}).",
+        f"{figure_gbs:g} GB/s are more than all {devices - 1} links of a device at {picture.link_high_gbps:g} GB/s together "
+        f"({together:g}), and {figure_gbs / rccl:.1f} times the busbw of AMD's run of RCCL on eight MI300X ({rccl:g}). The figure {where} "
+        f"the diagonal of AMD's picture of MI300A ({picture.local_low_gbps:g} to "
+        f"{picture.local_high_gbps:.7g}), whose memory peaks at {memory:g}.",
     )
 
 
 @probe("1.34")
 def two_cards_on_pcie(figure_gbs: float = 50.0) -> Observation:
     """Works out both directions of PCIe 4.0 with sixteen and with eight lanes."""
-    both = {16: 2 * PCIE4_X16_GBS, 8: 2 * PCIE4_X8_GBS}
+    both = {lanes: 2 * _pcie4(lanes) for lanes in (16, 8)}
     above = [rate > figure_gbs for rate in both.values()]
     saw = "open" if any(above) and not all(above) else "holds" if all(above) else "fails"
     told = ", ".join(f"x{lanes}: at most {rate:.0f} GB/s" for lanes, rate in both.items())
     return Observation(
         saw,
-        f"PCIe 4.0, both directions together, {told}. {figure_gbs:g} lie between, so the board decides; what is reached is lower.",
+        f"PCIe 4.0, both directions together, {told}. The board decides on which side of {figure_gbs:g} that is; "
+        f"what is reached is lower.",
     )
 
 
@@ -79,17 +80,17 @@ def both_sides_of_the_ridge() -> Observation:
 
 
 @probe("1.37")
-def diagonal_is_memory(
-    between: tuple[float, float] = MI300A_BETWEEN_GBS, within: tuple[float, float] = MI300A_WITHIN_GBS
-) -> Observation:
+def diagonal_is_memory(picture: links.MatrixFigures | None = None) -> Observation:
     """Compares the spread between devices with the step from link to memory, in the numbers of the picture."""
-    scatter, step = between[1] / between[0], within[0] / between[1]
-    saw = "partly" if step > 2 * scatter else "holds"
+    picture = picture or next(row for row in links.matrices() if row.product == "Instinct MI300A")
+    scatter = picture.link_high_gbps / picture.link_low_gbps
+    step = picture.local_low_gbps / picture.link_high_gbps
     return Observation(
-        saw,
-        f"Between devices {between[0]:g} to {between[1]:g} GB/s, a factor of {scatter:.2f}; from a link "
-        f"to a device's own memory ({within[0]:g} to "
-        f"{within[1]:g} GB/s) a factor of {step:.0f}. The difference that one sees is memory against link.",
+        "partly" if step > 2 * scatter else "holds",
+        f"Between devices {picture.link_low_gbps:g} to {picture.link_high_gbps:g} GB/s, a factor of "
+        f"{scatter:.2f}; from a link to a device's "
+        f"own memory ({picture.local_low_gbps:g} to {picture.local_high_gbps:.7g} GB/s) a factor of {step:.0f}. "
+        f"The difference that one sees is memory against link.",
     )
 
 
