@@ -1,0 +1,154 @@
+"""Lesson 08: what it claims is what its run shows; without torch.distributed it still runs; nothing outlives it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labkit.comm
+from labkit.comm import module_from
+from labkit.course import table
+from tests.notebooks.outputs import cells, numbers
+
+pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
+
+LESSON = table.find("08")
+SKIPPED = "this torch is built without torch.distributed; what needs no second process still works."
+NUMBER = r"([\d.]+(?:e[-+]\d+)?)"
+
+
+def test_all_ranks_are_there_and_none_is_left(text: str) -> None:
+    assert re.findall(r"^rank (\d) of 2, process \d+, over (?:gloo|nccl)$", text, re.MULTILINE) == ["0", "1"]
+    assert "still running: 0" in text
+
+
+def test_the_ring_s_messages_add_up(text: str) -> None:
+    assert re.search(r"recorded from 24 real messages between 4 processes .+: every rank holds the sum\.", text)
+    assert numbers(r"each sent \*\*([\d.]+)\*\* of its list", text) == [1.5]
+
+
+def test_one_process_and_several_train_alike_and_batch_norm_does_not(text: str) -> None:
+    assert "ranks, bit by bit: True" in text
+    single, double = numbers(rf"At most \*\*{NUMBER}\*\*, and \*\*{NUMBER}\*\* in float64", text)
+    assert double < 1e-9 < single
+    told = numbers(rf"Group norm \*\*{NUMBER}\*\*, batch norm \*\*{NUMBER}\*\*.+Over all ranks \*\*{NUMBER}\*\*", text)
+    group, batch, whole = told
+    assert max(group, whole) < 1e-9 < 1e-3 < batch
+
+
+def test_unequal_parts_bend_the_gradient(text: str) -> None:
+    assert numbers(r"the gradient is \*\*(\d+)%\*\* off", text)[0] >= 2
+
+
+def test_a_latency_and_a_bandwidth_with_their_spread(text: str) -> None:
+    latency, low, high = numbers(r"smallest takes \*\*([\d,]+) µs\*\* \(95 % interval ([\d,]+) to ([\d,]+)\)", text)
+    assert 0 < low <= latency <= high
+    assert "wrong results: 0" in text
+
+
+def test_published_figures_carry_their_source(text: str) -> None:
+    assert "MI300X" in text and "Recorded by AMD, not measured here" in text
+    claimed, recorded = numbers(r"as claimed: busbw ([\d,]+) GB/s\n.+recorded by AMD: busbw ([\d,]+) GB/s", text)
+    assert claimed > 4 * recorded and recorded == pytest.approx(316.6, abs=1)
+
+
+def test_efficiency_is_an_interval_and_single_steps_scatter(text: str) -> None:
+    middle, low, high = numbers(r"strong \*\*([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+), 16 repeats\)", text)
+    assert low <= middle <= high
+    least, most = numbers(r"between \*\*(\d+)%\*\* and \*\*(\d+)%\*\*", text)
+    assert least < most
+
+
+def test_no_sync_leaves_one_all_reduce_and_the_same_gradient(text: str) -> None:
+    plain, quiet = numbers(r"not used: (\d+) all-reduces, [\d,]+ bytes\nno_sync used: +(\d+) all-reduces", text)
+    assert plain == 4 * quiet
+    assert numbers(rf"the gradients differ by {NUMBER} of their length", text)[0] < 1e-5
+
+
+def test_fsdp2_keeps_its_share(text: str) -> None:
+    kept, share = numbers(r"keeps \*\*([\d.]+)\*\* of what DDP keeps, and 1/2 is ([\d.]+)", text)
+    assert kept == pytest.approx(share, abs=0.01)
+
+
+def test_a_killed_rank_changes_nothing(text: str) -> None:
+    assert "exitcode: -9" in text or "exitcode: 15" in text
+    assert re.search(r"started again \*\*1\*\* time, went on from step 8, 16 steps in all", text)
+    assert "Equal to the last bit: **True**" in text
+
+
+def test_the_rank_that_did_not_come_is_found(text: str) -> None:
+    assert re.search(r"^rank 0 was told: Timed out waiting 500ms", text, re.MULTILINE)
+    assert text.count("rank 1 was told: nothing") == 3
+    assert "Ranks 1 failed to pass monitoredBarrier" in text
+    assert re.search(r"Collective 2 differs: rank 0: all_reduce of .+ not\s+called\s+by\s+rank\s+1\.", text)
+    assert re.search(r"No answer in missed within 1 s: rank 0\s+is\s+in\s+report_loss\s+\(hang.py", text)
+
+
+def test_the_doctor_names_both_faults_of_the_simulated_machine(text: str) -> None:
+    assert "This machine is simulated" in text
+    assert text.index("[rccl-iommu]") < text.index("[numa-balancing]")
+
+
+def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
+    source = "\n".join("".join(cell["source"]) for cell in cells(LESSON))
+    assert source.count("not yet verified on ROCm") >= 2 and "torchvision" not in source
+
+
+def test_every_figure_has_a_text(notebook: dict[str, Any]) -> None:
+    alts = [
+        o["metadata"]["image/png"]["alt"]
+        for cell in notebook["cells"]
+        for o in cell.get("outputs", [])
+        if "image/png" in o.get("data", {})
+    ]
+    assert len(alts) >= 5 and all(alts)
+
+
+def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
+    assert len(re.findall(r"^TODO \w+: not started", text, re.MULTILINE)) == 6
+    assert "0 of 10 passed" in text
+
+
+def run(**parameters: Any) -> tuple[dict[str, Any], str]:
+    """The names after all code cells in this process, and what they printed."""
+    names: dict[str, Any] = {"__name__": "__lesson__"}
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        for cell in cells(LESSON):
+            if cell["cell_type"] == "code":
+                exec(compile("".join(cell["source"]), "<lesson 08>", "exec"), names)
+                if "parameters" in cell["metadata"].get("tags", []):
+                    names.update(parameters)
+    return names, told.getvalue()
+
+
+def test_without_distributed_it_says_so_once_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labkit.comm, "distributed_missing", lambda: SKIPPED, raising=False)
+    monkeypatch.setattr("labkit.comm.available.distributed_missing", lambda: SKIPPED)
+    names, told = run()
+    assert "teams" not in names, "no process was started"
+    assert told.count(f"Skipped: {SKIPPED}") >= 20
+    assert "TODO ring_chunk: not started" in told and "[rccl-iommu]" in told and "without set_epoch:" in told
+    assert "8 GiB in 47.5 ms" in told
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"profile": "fast"}, {"ranks": 3}, {"batch": 20}, {"pictures": 100}, {"width": 6}, {"rounds": -1}],
+)
+def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> None:
+    with pytest.raises(AssertionError, match=next(iter(wrong))):
+        run(**wrong)
+
+
+def test_the_functions_of_the_ranks_are_short_enough_to_be_shown() -> None:
+    lines = (Path(LESSON.path).parent / "scripts" / "several_gpus.py").read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 300
+    work = module_from(Path(LESSON.path).parent / "scripts" / "several_gpus.py")
+    marked = [line for line in lines if "# DDP" in line]
+    assert len(marked) <= 10 and callable(work.train)
