@@ -12,11 +12,11 @@ _LABEL = re.compile(
     r"\s*(?:"
     r"\[\d+,\d+\](?:<[^>]{0,20}>)?:[ \t]?"  # mpirun --tag-output
     r"|<?std(?:out|err)>?:[ \t]"
-    r"|\[?(?:rank|default|worker|node|host)[ _-]?\d+\]?[ \t]?(?::(?:[ \t]|(?=\[))|\|[ \t])"  # torchrun, and scripts
-    r"|\d{1,5}:(?=[ \t#])[ \t]?"  # srun --label, grep -n
+    r"|\[?(?:rank|default|worker|node|host)[ _-]?\d+\]?[ \t]?(?::(?:[ \t]|$|(?=\[))|\|(?:[ \t]|$))"  # torchrun, and scripts
+    r"|\d{1,5}:(?=[ \t#]|$)[ \t]?"  # srun --label, grep -n
     r"|\([\w.]{1,40} pid=\d+(?:, ip=[\d.]+)?\)[ \t]"  # Ray
-    rf"|\[?{_TIME}\]?[ \t]"
-    r"|[\w.-]{1,60}-\d+[ \t]+\|[ \t]"  # docker compose
+    rf"|\[?{_TIME}\]?(?:[ \t]|$)"
+    r"|[\w.-]{1,60}-\d+[ \t]+\|(?:[ \t]|$)"  # docker compose
     r")"
 )
 

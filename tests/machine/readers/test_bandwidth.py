@@ -43,6 +43,10 @@ from tests.machine.readers.bandwidth_samples import (
         "\n".join(line for line in RBT.split("\n") if line.strip()),
         "\n".join("> " + line for line in RBT.split("\n")),
         "\n".join("[1,0]<stdout>:" + line for line in RBT.split("\n")),
+        "\n".join(" 0: " + line for line in RBT.split("\n")),
+        "\n".join(" 0: " + line for line in RBT.split("\n")).replace(" 0: \n", " 0:\n"),
+        "\n".join("launcher-0  | " + line for line in RBT.split("\n")),
+        "\n".join("2026-05-19T17:33:42.123Z " + line for line in RBT.split("\n")),
         "\n".join(f"\x1b[1m{line}\x1b[0m" for line in RBT.split("\n")),
         wrapped(RBT, 50),
         RBT.replace("\n\n", " "),
@@ -54,7 +58,7 @@ from tests.machine.readers.bandwidth_samples import (
         "Memory access is slow on my box, see:\n\n```\n" + RBT + "\n```\nWhat now?\n",
         "\n".join("| " + line for line in RBT.split("\n")),
     ],
-    ids=range(16),
+    ids=range(20),
 )
 def test_the_same_matrices_however_they_were_pasted(text: str) -> None:
     facts = read(text)
