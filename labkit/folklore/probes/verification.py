@@ -67,7 +67,8 @@ def _to(device: str) -> str:
     try:
         name = torch.device(device)
     except RuntimeError as error:
-        return f"not even a name: {str(error).split(' device type')[0][:60]}..."
+        said = re.sub("(cpu, cuda,).*?( device type)", lambda found: " ...".join(found.groups()), str(error))
+        return f"{type(error).__name__}, not even a name: {said[:160]}"
     try:
         return f"works, on {torch.zeros(1).to(name).device}"
     except Exception as error:  # the text of a ROCm build is not established

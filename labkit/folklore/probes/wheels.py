@@ -117,7 +117,7 @@ def extra_index_chooses(elsewhere: str = "2.15.0") -> Observation:
     saw = "holds" if "+rocm" in (extra.version or "") else "fails" if "+rocm" in (alone.version or "") else "broken"
     return Observation(
         saw,
-        "Two local indexes, one with torch {elsewhere}, one with 2.0.1+rocm5.4.2. With --extra-index-url pip "
+        f"Two local indexes, one with torch {elsewhere}, one with 2.0.1+rocm5.4.2. With --extra-index-url pip "
         f"takes {extra.version or extra.said}; "
         f"with --index-url alone {alone.version or alone.said}. By the catalog rocm5.4.2 has torch {', '.join(carried)}, "
         f"{'with' if has_gfx1100 else 'without'} gfx1100.",
