@@ -48,7 +48,7 @@ def test_a_lesson_is_found_by_number_name_part_and_file(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "part"), [("7", "no lesson '7'"), ("", "no lesson"), ("nothing", "no lesson"), ("m", "several")]
+    ("text", "part"), [("77", "no lesson '77'"), ("", "no lesson"), ("nothing", "no lesson"), ("m", "several")]
 )
 def test_what_is_not_found_is_told_with_what_there_is(text: str, part: str) -> None:
     with pytest.raises(LabkitError, match=part) as caught:
