@@ -68,16 +68,14 @@ def measured(ranks: int = 2, *, seconds: float) -> Results:
 
 
 def _results(team: Team, order: tuple[Any, ...]) -> Results:
-    names, _, seconds, dtype = order
-    told = team.run(take_part, *order, seconds=60 + 20 * seconds, echo=False)
+    names, _, _, dtype = order
+    told = laps(team, *order)
     device = told[0]["device"]
     series = []
     for name in names:
         points = []
         for size in told[0]["laps"].get(name, {}):
-            laps = [one["laps"][name][size] for one in told]
-            longest = [max(lap) for lap in zip(*laps, strict=True)]
-            points.append(point(size, longest, wrong=sum(one["wrong"][name][size] for one in told)))
+            points.append(point(size, slowest(told, name, size), wrong=sum(one["wrong"][name][size] for one in told)))
         if points:
             notes = (f"{team.backend}, {team.ranks} processes of one machine", "each time is that of the slowest rank")
             series.append(
@@ -87,6 +85,21 @@ def _results(team: Team, order: tuple[Any, ...]) -> Results:
                 )
             )  # fmt: skip
     return here(series, [f"{LABELS[name]} was not measured: {why}" for name, why in told[0]["missing"].items()])
+
+
+def laps(
+    team: Team, names: Sequence[str], sizes: Sequence[int], seconds: float, dtype: str = "float32"
+) -> list[dict[str, Any]]:
+    """What every rank measured, as ``take_part`` gives it: the raw laps behind ``measure_collectives``."""
+    told: list[dict[str, Any]] = team.run(
+        take_part, names, sizes, seconds, dtype, seconds=60 + 20 * seconds, echo=False
+    )
+    return told
+
+
+def slowest(told: Sequence[dict[str, Any]], name: str, size: int) -> list[float]:
+    """Seconds per call of every lap: those of the rank that took longest."""
+    return [max(lap) for lap in zip(*(one["laps"][name][size] for one in told), strict=True)]
 
 
 def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype: str) -> dict[str, Any]:
@@ -124,15 +137,15 @@ def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype:
     if not keys:
         return {"device": device.split(":")[0], "laps": {}, "wrong": {}, "missing": missing}
     calls = {key: _calls(ready[key], device) for key in keys}
-    laps: dict[str, dict[int, list[float]]] = {}
+    taken: dict[str, dict[int, list[float]]] = {}
     for name, size in keys:
-        laps.setdefault(name, {})[size] = []
+        taken.setdefault(name, {})[size] = []
     shuffler = random.Random(0)  # the same order in every rank
     turn, more, done = list(keys), True, 0
     while more:
         shuffler.shuffle(turn)
         for name, size in turn:
-            laps[name][size].append(_lap(ready[name, size].call, calls[name, size], device))
+            taken[name][size].append(_lap(ready[name, size].call, calls[name, size], device))
         done += 1
         spent = time.perf_counter() - begun
         left = torch.tensor([float(spent < (3 if done < FEWEST_LAPS else 1) * seconds)], device=device)
@@ -142,7 +155,7 @@ def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype:
         ready[name, size].fill()
         ready[name, size].call()
         wrong[name][size] += ready[name, size].wrong()
-    return {"device": device.split(":")[0], "laps": laps, "wrong": wrong, "missing": missing}
+    return {"device": device.split(":")[0], "laps": taken, "wrong": wrong, "missing": missing}
 
 
 def _lap(call: Any, calls: int, device: str) -> float:
