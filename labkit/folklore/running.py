@@ -142,12 +142,15 @@ def _asked(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends a batch that still runs: first so that it ends its own probe, then with force."""
-    if process.poll() is None:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(3)
-    end(process)
+    """Ends what still runs: a batch first so that it ends its own probe, then everything with force."""
+    if os.name == "posix":
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(3)
+        end(process)  # the group, of which something may be left when its first process is gone
+    elif process.poll() is None:
+        end(process)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(3)
     if process.stdout is not None:
