@@ -164,6 +164,9 @@ def _warnings(
     if not node.gpus:
         yield "No AMD GPU is known here: only cores are given."
         return
+    if places[0].gpu is None:
+        yield "The variables leave none of this node's GPUs: the second list asks for numbers that the first one took away."
+        return
     if not places[0].cpus:
         yield "No CPU is known here: no cores are given."
     moved = [place for place in places if place.device is not None and place.device != place.gpu]

@@ -92,7 +92,7 @@ def cpu_text(cpus: Iterable[int]) -> str:
 
 
 def pci_address(location_id: int, domain: int = 0) -> str:
-    """KFD's location_id: bus, device and function in the low 16 bits (libhsakmt topology.c, the kernel's kfd_topology.c).
+    """KFD's location_id: bus, device and function in the low 16 bits, which alone count (libhsakmt topology.c, kfd_topology.c).
 
     >>> pci_address(0xC100)
     '0000:c1:00.0'
@@ -115,7 +115,7 @@ def read(files: Mapping[str, str]) -> Topology:
         if facts.get("simd_count", 0) <= 0:
             continue
         # The number of a partition stands in bits 31 to 28, in older kernels in the function (kfd_topology.c, both).
-        address = pci_address(facts.get("location_id", 0) & 0xFFFF, facts.get("domain", 0))
+        address = pci_address(facts.get("location_id", 0), facts.get("domain", 0))
         if not _text(files, address, "numa_node") and _text(files, address[:-1] + "0", "numa_node"):
             address = address[:-1] + "0"
         near, source = _numa_of(files, address, node, links, on_cpu, numa)
@@ -183,7 +183,8 @@ def _cores(files: Mapping[str, str], numa: Mapping[int, tuple[int, ...]]) -> tup
     known = {cpu for cpus in numa.values() for cpu in cpus}
     groups = {cpu_list(text) for path, text in files.items() if _SIBLINGS.search(path)}
     groups = {tuple(cpu for cpu in group if cpu in known) for group in groups}
-    cores, taken = [], set()
+    cores: list[tuple[int, ...]] = []
+    taken: set[int] = set()
     for group in sorted(groups):
         if group and not taken & set(group):
             cores.append(group)

@@ -1,4 +1,4 @@
-"""A Slurm for the whole test run, started once; and where one is impossible, the reason."""
+"""A Slurm for the tests of this folder, started once; and where one is impossible, the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.clusters.private_slurm import Slurm, missing
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     why = missing()
     if why:

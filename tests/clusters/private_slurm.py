@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue", "scancel")
 NODES = ("one", "two")
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-GPUS = 4  # on paper, per node
-_LIMIT_S = "280"
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")  # stand-ins for GPUs
+_LIMIT_S = "600"
 
 
 def missing() -> str | None:
@@ -127,7 +127,7 @@ class Slurm:
         key.write_bytes(secrets.token_bytes(128))
         control, *ports = free_ports(1 + len(NODES))
         nodes = [
-            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=1000 Gres=gpu:{GPUS}"
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 RealMemory=1000 Gres=gpu:{len(DEVICES)}"
             for node, port in zip(NODES, ports, strict=True)
         ]
         settings = f"""\
@@ -158,11 +158,13 @@ KillWait=2
 """
         rest = ["PartitionName=gpu Nodes=ALL Default=YES State=UP MaxTime=600", ""]
         (here / "slurm.conf").write_text(settings + "\n".join(nodes + rest), encoding="utf-8")
-        for number in range(GPUS):  # Slurm wants a file per GPU, and does not ask what it is
-            (here / f"gpu{number}").touch()
-        (here / "gres.conf").write_text(
-            f"NodeName={','.join(NODES)} Name=gpu File={here}/gpu[0-{GPUS - 1}]\n", encoding="utf-8"
-        )
+        # Slurm wants a device per GPU, and numbers them by it. Node one says that they are AMD's, node two says nothing.
+        gpus = [
+            f"NodeName={node} Name=gpu {flags}File={device}"
+            for node, flags in zip(NODES, ("Flags=amd_gpu_env ", ""), strict=True)
+            for device in DEVICES
+        ]
+        (here / "gres.conf").write_text("\n".join([*gpus, ""]), encoding="utf-8")
         # No control groups are touched. Slurm has a word for that since 24.05; before, the v1 plugin that nobody uses is it.
         version = re.search(r"(\d+)\.\d+", self.ask("slurmd", "-V").stdout)
         plugin = "disabled" if version and int(version.group(1)) >= 24 else "cgroup/v1"

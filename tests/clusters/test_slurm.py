@@ -166,6 +166,23 @@ def test_what_fails_again_and_again_stays_down(slurm: Slurm, tmp_path: Path) -> 
     assert "back into the queue" not in output.read_text()
 
 
+@pytest.mark.parametrize(
+    ("node", "names"),
+    [
+        ("one", {"ROCR_VISIBLE_DEVICES"}),  # gres.conf: Flags=amd_gpu_env
+        ("two", {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}),
+    ],
+)
+def test_what_slurm_sets_for_gpus_with_and_without_a_word_on_whose_they_are(
+    slurm: Slurm, node: str, names: set[str]
+) -> None:
+    answer = slurm.ask("srun", f"--nodelist={node}", "--gpus-per-node=2", "env")
+    assert answer.returncode == 0, answer.stderr
+    found = {part[0]: part[1] for line in answer.stdout.splitlines() if len(part := line.split("=", 1)) == 2}
+    masks = {name: found[name] for name in found if "VISIBLE_DEVICES" in name or name == "GPU_DEVICE_ORDINAL"}
+    assert masks == dict.fromkeys(names, "0,1")
+
+
 def test_one_node_in_a_container(slurm: Slurm, tmp_path: Path) -> None:
     """`env` stands in for the container's runtime: what is prefixed is what starts the processes."""
     if distributed_missing():
@@ -173,10 +190,11 @@ def test_one_node_in_a_container(slurm: Slurm, tmp_path: Path) -> None:
     output = tmp_path / "one.txt"
     options = ("--gpus-per-node=2", "--cpus-per-task=2", "--time=5", f"--output={output}")
     script = tmp_path / "who.py"
-    script.write_text("import os\nprint('inside', os.environ['INSIDE'], os.environ['LOCAL_RANK'], flush=True)\n")
+    words = "'inside', os.environ['INSIDE'], os.environ['LOCAL_RANK']"
+    script.write_text(f"import os\nos.write(1, ' '.join(({words}, chr(10))).encode())\n")  # one write: two ranks speak
     job = slurm.submit(*options, str(SLURM / "one_node.sbatch"), str(script), CONTAINER="env INSIDE=yes")
     assert slurm.wait(job) == "COMPLETED", output.read_text(encoding="utf-8")
-    said = [line for line in output.read_text(encoding="utf-8").splitlines() if line.startswith("inside")]
+    said = [line.strip() for line in output.read_text(encoding="utf-8").splitlines() if line.startswith("inside")]
     assert sorted(said) == ["inside yes 0", "inside yes 1"]
 
 

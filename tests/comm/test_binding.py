@@ -91,6 +91,7 @@ def test_the_cores_that_slurm_left_to_this_process_are_all_that_is_dealt() -> No
         ({"HIP_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "3"}, [1]),
         ({"ROCR_VISIBLE_DEVICES": "4,5,6", "HIP_VISIBLE_DEVICES": "1"}, [5]),
         ({"ROCR_VISIBLE_DEVICES": "4,5", "HIP_VISIBLE_DEVICES": "0,1,2"}, [4, 5]),
+        ({"ROCR_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"}, []),
         ({"ROCR_VISIBLE_DEVICES": "2,x,3"}, [2]),
         ({"ROCR_VISIBLE_DEVICES": ""}, []),
         ({"ROCR_VISIBLE_DEVICES": "GPU-0123456789abcdef"}, [0, 1, 2, 3, 4, 5, 6, 7]),
@@ -107,6 +108,8 @@ def test_what_the_variables_leave(environment: dict[str, str], gpus: list[int]) 
         ({"ROCR_VISIBLE_DEVICES": "4,5", "CUDA_VISIBLE_DEVICES": "0"}, "ROCR_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES"),
         ({"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, "goes by the first"),
         ({"CUDA_VISIBLE_DEVICES": "0"}, "hides AMD GPUs too"),
+        ({"ROCR_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"}, "leave none of this node's GPUs"),
+        ({"ROCR_VISIBLE_DEVICES": "GPU-0123456789abcdef"}, "by UUID"),
         ({"ROCR_VISIBLE_DEVICES": "4,5"}, "GPU 4 of this node is 'cuda:0'"),
     ],
 )

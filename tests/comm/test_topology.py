@@ -62,6 +62,9 @@ def test_partitions_of_older_kernels_that_number_them_in_the_function() -> None:
 
 def test_where_pci_says_nothing_the_nearest_kfd_link_says_it() -> None:
     files = {path: "-1\n" if path.endswith("numa_node") else text for path, text in paper.files("mi250x").items()}
+    for gpu in range(4, 12):  # a longer way to the first NUMA node, and to the last
+        for number, to in ((8, 0), (9, 3)):
+            files[f"{KFD}/{gpu}/io_links/{number}/properties"] = f"type 2\nnode_from {gpu}\nnode_to {to}\nweight 72\n"
     gpus = topology.read(files).gpus
     assert [gpu.numa for gpu in gpus] == [3, 3, 1, 1, 0, 0, 2, 2]
     assert {gpu.numa_from for gpu in gpus} == {"KFD link"}
