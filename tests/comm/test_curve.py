@@ -152,6 +152,14 @@ def test_many_lines_at_once_are_each_the_line_alone() -> None:
     assert (alone >= 0).all()
 
 
+def test_times_that_fall_give_a_level_line_and_none_below_zero() -> None:
+    n = np.array(SIZES[:8], dtype=float)
+    alpha, slope = robust_line(n, 1e-5 * (1 - n / n.max() / 2))
+    assert slope == 0 and 0.5e-5 < alpha < 1e-5
+    alpha, slope = robust_line(n, n**1.2 / 1e10)
+    assert alpha == 0 and slope > 0
+
+
 def test_sizes_and_rates_in_words() -> None:
     assert [size(n) for n in (12, 16384, 2.5 * 2**20, 2**30)] == ["12 B", "16 KiB", "2.5 MiB", "1 GiB"]
     assert gigabytes(1.234e10) == "12.3 GB/s"

@@ -26,6 +26,13 @@ RESULTS = Results(
 )
 
 
+def with_point(**changes: object) -> str:
+    """The results' JSON with other values in its first point."""
+    found = RESULTS.to_dict()
+    found["series"][0]["points"][0].update(changes)
+    return json.dumps(found)
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -76,6 +83,9 @@ def test_an_old_file_survives_a_write_that_fails(tmp_path, monkeypatch) -> None:
         (RESULTS.to_json().replace('"median_s"', '"mean_s"'), "median_s"),
         (RESULTS.to_json().replace('"work": 2048.0', '"work": NaN'), "positive number"),
         (json.dumps({**RESULTS.to_dict(), "series": [{**RESULTS.to_dict()["series"][0], "points": []}]}), "no points"),
+        (with_point(median_s=1e9), "median outside of its interval"),
+        (with_point(low_s=-1.0), "'low_s' .* is not a positive number"),
+        (with_point(samples=[1e-6, 0.0]), "sample that is no time"),
         (json.dumps({**RESULTS.to_dict(), "series": 3}), "'series'"),
         (json.dumps({**RESULTS.to_dict(), "card": None}), "'card'"),
     ],

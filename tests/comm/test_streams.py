@@ -42,9 +42,20 @@ def test_sizes_share_the_arrays_and_only_their_beginnings_are_touched(monkeypatc
         held.append(real(*args, **options))
         return held[-1]
 
+    class Small(Watch):
+        """Remembers how many elements the first size wrote."""
+
+        def lap(self, function, calls):
+            if self.laps == 0:
+                held[0].zero_()
+                super().lap(function, calls)
+                self.written = int((held[0] != 0).sum())
+            return super().lap(function, calls)
+
     monkeypatch.setattr(torch, "full", full)
-    streams.measure_memory("cpu", names=["write"], sizes=[16, 64], seconds=0.001, stopwatch=Watch())
-    assert len(held) == 1 and held[0].numel() == 16
+    watch = Small()
+    streams.measure_memory("cpu", names=["write"], sizes=[16, 64], seconds=0.001, stopwatch=watch)
+    assert len(held) == 1 and held[0].numel() == 16 and watch.written == 4
     held.clear()
     small = streams.measure_memory("cpu", names=["triad"], sizes=[64], seconds=0.001, stopwatch=Watch())
     assert len(held) == 3 and small[0].points[0].bytes == 192
