@@ -30,7 +30,10 @@ def reference(alone: Team, equality: ModuleType) -> Weights:
     return weights(alone, equality)
 
 
-@pytest.mark.parametrize("options", [{}, {"accumulate": 3}, {"accumulate": 40}, {"bucket_mb": 0.001}, {"fsdp": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"accumulate": 3}, {"accumulate": 40}, {"bucket_mb": 0.001}, {"fsdp": True}, {"fsdp": True, "accumulate": 2}],
+)
 def test_three_processes_give_what_one_gives(
     three: Team, equality: ModuleType, reference: Weights, options: dict[str, Any]
 ) -> None:
