@@ -86,6 +86,7 @@ def train(way: str, steps: int, batch: int, width: int) -> tuple[float, list[Any
 
 def difference(first: Sequence[Any], second: Sequence[Any]) -> float:
     """The largest difference of two lists of weights, as a share of the largest weight."""
+    first, second = ([a.detach() for a in weights] for weights in (first, second))
     size = max(float(a.abs().max()) for a in first)
     return max(float((a - b).abs().max()) for a, b in zip(first, second, strict=True)) / size
 
