@@ -11,6 +11,9 @@ from typing import Any
 
 # name -> module that holds it
 _HOME = {
+    "Binding": "labkit.comm.binding",
+    "bind": "labkit.comm.binding",
+    "Topology": "labkit.comm.topology",
     "Interrupted": "labkit.comm.team",
     "LaunchError": "labkit.comm.torchrun",
     "RankError": "labkit.comm.team",
