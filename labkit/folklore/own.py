@@ -1,0 +1,113 @@
+"""A claim of one's own, shown by the machinery that shows the ledger's: apart, bounded, in a cleaned environment.
+
+The function's source text is what runs, so it imports what it needs itself. ``python -m labkit.folklore.own FILE NAME
+ARGUMENTS`` is the other side: it runs one function of a file and prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from labkit.catalog.claims import VERDICTS, Claim
+from labkit.errors import LabkitError
+from labkit.folklore import observation
+from labkit.folklore.observation import Observation
+from labkit.folklore.probes.__main__ import MARK, read
+from labkit.folklore.running import Outcome, environment
+from labkit.machine.probes.commands import end
+
+SECONDS = 30.0
+
+
+def own(
+    says: str, verdict: str, probe: Callable[..., Observation], *given: Any, right: str = "", seconds: float = SECONDS
+) -> Outcome:
+    """Runs ``probe(*given)`` in a process of its own and sets what it saw against the verdict.
+
+    probe: a function written with ``def``, which imports what it uses and returns an Observation. given: its arguments, of
+    JSON's kinds. seconds: then the process is ended with all that it started. A probe that fails is 'broken', and its error
+    the evidence. LabkitError for an unknown verdict, or a function whose text cannot be found.
+    """
+    wanted = verdict.strip().upper()
+    if wanted not in VERDICTS:
+        raise LabkitError(f"There is no verdict '{verdict}'.", f"Verdicts are: {', '.join(VERDICTS)}.")
+    source, arguments = _source(probe), _as_json(given)
+    start = time.monotonic()
+    seen = _apart(source, probe.__name__, arguments, seconds)
+    claim = Claim("own", "", "", says, "", wanted, right, ("this probe",), date.today().isoformat(), (), "own", "")
+    return Outcome(claim, seen, observation.agrees(wanted, seen.saw), time.monotonic() - start)
+
+
+def _source(probe: Callable[..., Observation]) -> str:
+    try:
+        text = textwrap.dedent(inspect.getsource(probe))
+    except (OSError, TypeError):
+        text = ""
+    if not text.lstrip().startswith("def "):
+        raise LabkitError("The text of this probe cannot be found.", "Write it with def in a cell, and run that cell.")
+    return text
+
+
+def _as_json(given: tuple[Any, ...]) -> str:
+    try:
+        return json.dumps(given)
+    except (TypeError, ValueError):
+        raise LabkitError(
+            "A probe's arguments must be plain values.", "Pass texts, numbers or lists; make the rest inside the probe."
+        ) from None
+
+
+def _apart(source: str, name: str, arguments: str, seconds: float) -> Observation:
+    with tempfile.TemporaryDirectory(prefix="labkit-own-", ignore_cleanup_errors=True) as folder:
+        file = Path(folder) / "claim.py"
+        file.write_text(source, encoding="utf-8")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "labkit.folklore.own", str(file), name, arguments],
+            cwd=folder, env=environment(folder, os.environ), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )  # fmt: skip
+        try:
+            raw, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return Observation("broken", f"it took longer than {seconds:g} s and was ended")
+        finally:
+            end(process)
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+    lines = raw.decode("utf-8", errors="replace").splitlines()
+    found = [message for message in map(read, lines) if message is not None]
+    if not found:
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing printed")
+        return Observation("broken", f"it ended without a word: {said[:200]}")
+    return Observation(found[-1]["saw"], found[-1]["evidence"])
+
+
+def _observed(file: str, name: str, arguments: str) -> Observation:
+    """Never raises."""
+    names: dict[str, Any] = {"__name__": "claim", "Observation": Observation}
+    try:
+        exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec"), names)
+        seen = names[name](*json.loads(arguments))
+    except Exception as error:
+        return Observation("broken", f"{type(error).__name__}: {str(error).strip()[:300] or '(no text)'}")
+    if not isinstance(seen, Observation):
+        return Observation("broken", f"it returned {type(seen).__name__}, and no Observation")
+    return seen
+
+
+if __name__ == "__main__":
+    done = _observed(*sys.argv[1:4])
+    print(f"\n{MARK}{json.dumps({'saw': done.saw, 'evidence': done.evidence})}", flush=True)
