@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from labkit.learn.exercise import Exercise, Hint, KnownMistake, Stopped, Wrong
+from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
 
+_NO_HIP = "module 'torch.backends' has no attribute 'hip'"
+_NOT_LINKED = "not linked with support for hip devices"
 _WORDS = ("holds", "deprecated", "fails")
 
 
@@ -39,20 +41,23 @@ def _other_warning() -> int:
 
 
 def _raises() -> int:
-    raise AttributeError("module 'torch.backends' has no attribute 'hip'")
+    raise AttributeError(_NO_HIP)
 
 
 def _ends() -> int:
-    raise RuntimeError("not linked with support for hip devices")
+    raise RuntimeError(_NOT_LINKED)
 
 
 def _asked(answer: Any, subject: Any) -> str:
     """The learner's word for a subject, with the filters that most programs have: a DeprecationWarning is not shown."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        got = call(answer, subject)
-    if isinstance(got, Stopped):
-        raise Wrong("let_through" if subject in (_raises, _ends) else "stopped", error=str(got.error)[:80])
+        try:
+            got = call(answer, subject)
+        except (AttributeError, RuntimeError) as error:
+            if subject in (_raises, _ends) and str(error) in (_NO_HIP, _NOT_LINKED):
+                raise Wrong("let_through", error=str(error)) from None
+            raise
     if isinstance(got, bool):
         raise Wrong("yes_or_no", got=got)
     if got not in _WORDS:
@@ -90,10 +95,6 @@ what_is_seen = Exercise(
         "let_through": Hint(
             "a call that raises stops your probe: {error}. Its error is an answer, too.",
             'wrap the call: `try: call()`, `except Exception: return "fails"` (it raised: {error}).',
-        ),
-        "stopped": Hint(
-            "on a call that works your probe stops with: {error}.",
-            "call the function without arguments: `call()` (it stopped with: {error}).",
         ),
         "yes_or_no": Hint(
             "you return {got}. There are three answers, and two of them would be the same.",
@@ -281,18 +282,6 @@ def what_is_seen(call):
     return "holds"
 """,
             "no_word",
-        ),
-        KnownMistake(
-            "an argument too many",
-            """
-def what_is_seen(call):
-    try:
-        call()
-    except Exception:
-        return "fails"
-    return "holds" if call(1) else "fails"
-""",
-            "stopped",
         ),
     ),
     variants=(
