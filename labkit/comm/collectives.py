@@ -2,8 +2,10 @@
 
 What is timed is a lap: several calls one after the other, begun together, as nccl-tests does it. A call's time is the
 lap's, divided by the calls, **of the rank that took longest**: a collective is over when the last rank has it.
-(nccl-tests averages over the ranks unless ``-a 3`` asks for the largest; NVIDIA/nccl-tests, README.md, 2026-11-30.)
-Laps of all sizes and collectives take turns."""
+nccl-tests and rccl-tests print the mean over threads and processes unless ``-a 3`` asks for the largest, so their times
+are never longer than by this rule (``-a``: 0 rank 0, 1 mean, 2 smallest, 3 largest; the default is 1. NVIDIA/nccl-tests at 01d6761,
+README.md, and src/common.cu, BenchTime and Allreduce; looked up 2026-11-30). Laps of all sizes and collectives take
+turns."""
 
 from __future__ import annotations
 
@@ -23,6 +25,7 @@ SIZES = tuple(2**k for k in (3, 8, 12, 15, 18, 21, 24))
 LAP_S = 0.004
 FEWEST_LAPS = 5
 MOST_CALLS = 50
+LATE = 1.5  # times the seconds asked for: from there on the results say so
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64")
 
 
@@ -34,8 +37,8 @@ def measure_collectives(
     seconds: float = 4.0,
     dtype: str = "float32",
 ) -> Results:
-    """Measures ``names`` (any spelling) at ``sizes`` bytes between ``ranks`` processes, in about ``seconds`` and the
-    start.
+    """Measures ``names`` (any spelling) at ``sizes`` bytes between ``ranks`` processes, in about ``seconds`` after the
+    start, checks included; up to three times that where a machine is too slow for ``FEWEST_LAPS`` of each in it.
 
     ranks: how many processes, or a Team that is there already. Sizes are rounded to whole elements for each rank.
     ``Point.wrong`` is the number of wrong elements of all ranks, checked before and after the timing; exact, since
@@ -68,7 +71,7 @@ def measured(ranks: int = 2, *, seconds: float) -> Results:
 
 
 def _results(team: Team, order: tuple[Any, ...]) -> Results:
-    names, _, _, dtype = order
+    names, _, asked, dtype = order
     told = laps(team, *order)
     device = told[0]["device"]
     series = []
@@ -84,7 +87,13 @@ def _results(team: Team, order: tuple[Any, ...]) -> Results:
                     "B/s", COUNTED[name], team.ranks, notes,
                 )
             )  # fmt: skip
-    return here(series, [f"{LABELS[name]} was not measured: {why}" for name, why in told[0]["missing"].items()])
+    said = [f"{LABELS[name]} was not measured: {why}" for name, why in told[0]["missing"].items()]
+    took = max(one.get("seconds", 0.0) for one in told)
+    if took > max(LATE * asked, 1.0):
+        said.append(
+            f"collectives took {took:.1f} s where {asked:g} s were asked for: {FEWEST_LAPS} laps of each size need that"
+        )
+    return here(series, said)
 
 
 def laps(
@@ -103,13 +112,14 @@ def slowest(told: Sequence[dict[str, Any]], name: str, size: int) -> list[float]
 
 
 def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype: str) -> dict[str, Any]:
-    """One rank's part: {'device', 'laps': {name: {bytes: [seconds per call]}}, 'wrong': {name: {bytes: int}},
-    'missing'}."""
+    """One rank's part: {'device', 'laps': {name: {bytes: [seconds per call]}}, 'wrong': {name: {bytes: int}}, 'missing',
+    'seconds': what it took}."""
     import random
 
     import torch
     import torch.distributed as dist
 
+    begun = time.perf_counter()
     device = f"cuda:{torch.cuda.current_device()}" if dist.get_backend() == "nccl" else "cpu"
     kind = getattr(torch, dtype)
     ready: dict[tuple[str, int], operations.Operation] = {}
@@ -132,7 +142,6 @@ def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype:
             wrong[name][size] = made.wrong()
             made.rest()
             ready[name, size] = made
-    begun = time.perf_counter()
     keys = [key for key in ready if key[0] not in missing]
     if not keys:
         return {"device": device.split(":")[0], "laps": {}, "wrong": {}, "missing": missing}
@@ -155,7 +164,8 @@ def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype:
         ready[name, size].fill()
         ready[name, size].call()
         wrong[name][size] += ready[name, size].wrong()
-    return {"device": device.split(":")[0], "laps": taken, "wrong": wrong, "missing": missing}
+    spent = time.perf_counter() - begun
+    return {"device": device.split(":")[0], "laps": taken, "wrong": wrong, "missing": missing, "seconds": spent}
 
 
 def _lap(call: Any, calls: int, device: str) -> float:
@@ -180,10 +190,15 @@ def _calls(made: operations.Operation, device: str) -> int:
     import torch
     import torch.distributed as dist
 
-    _lap(made.call, 2, device)
-    took = torch.tensor([min(_lap(made.call, 3, device) for _ in range(2))], dtype=torch.float64, device=device)
-    dist.all_reduce(took, dist.ReduceOp.MAX)
-    return max(1, min(MOST_CALLS, round(LAP_S / max(float(took), 1e-9))))
+    def slowest(seconds: float) -> float:
+        took = torch.tensor([seconds], dtype=torch.float64, device=device)
+        dist.all_reduce(took, dist.ReduceOp.MAX)
+        return max(float(took), 1e-9)
+
+    first = slowest(min(_lap(made.call, 1, device) for _ in range(2)))
+    if first > 2 * LAP_S:  # one call is a lap, however much faster the next ones are
+        return 1
+    return max(1, min(MOST_CALLS, round(LAP_S / slowest(min(_lap(made.call, 3, device) for _ in range(2))))))
 
 
 def _first_line(error: BaseException) -> str:

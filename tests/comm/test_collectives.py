@@ -88,3 +88,31 @@ def test_sizes_are_whole_elements_for_every_rank() -> None:
     assert operations.real_size("all_reduce", 7, 4, 4) == 4
     assert operations.real_size("all_gather", 8, 4, 4) == 16
     assert operations.real_size("all_to_all", 1000, 3, 8) == 984
+
+
+def test_the_numbers_that_are_checked_are_cheap_and_those_of_the_rule() -> None:
+    import torch
+
+    for rank in (0, 1, 2, 7, 63):
+        for count in (0, 1, 2, 3, 5, 191, 192, 193, 1000):
+            places = torch.arange(count)
+            rule = (places // (rank + 1) + places * 7 + rank) % 3 + 1
+            for dtype in (torch.float32, torch.bfloat16, torch.int64):
+                made = operations.numbers(torch, count, rank, torch.zeros(1, dtype=dtype))
+                assert made.dtype == dtype and torch.equal(made, rule.to(dtype)), (rank, count)
+
+
+@pytest.mark.parametrize(("took", "said"), [(1.4, False), (9.0, True)])
+def test_a_measurement_that_took_much_longer_than_asked_says_so(
+    monkeypatch: pytest.MonkeyPatch, took: float, said: bool
+) -> None:
+    class Two:
+        ranks, backend = 2, "gloo"
+
+        def run(self, *_: object, **__: object) -> list[dict[str, object]]:
+            one = {"device": "cpu", "missing": {}, "laps": {"broadcast": {8: [0.1]}}, "wrong": {"broadcast": {8: 0}}}
+            return [{**one, "seconds": took}, {**one, "seconds": 0.1}]
+
+    monkeypatch.setattr(collectives, "here", lambda series, notes: Results(tuple(series), notes=tuple(notes)))
+    found = collectives._results(Two(), (("broadcast",), (8,), 1.0, "float32"))  # type: ignore[arg-type]
+    assert [note.startswith("collectives took 9.0 s where 1 s were asked for") for note in found.notes] == [True] * said
