@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -162,34 +162,38 @@ def buckets(width: int, bucket_mb: float) -> list[int]:
     return sent
 
 
+def some_model(sharded: bool, width: int) -> nn.Module:
+    model: nn.Module = nn.Sequential(*(nn.Linear(width, width) for _ in range(4))).to(here())
+    if not sharded:
+        return DDP(model)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh(here().type, (dist.get_world_size(),))  # all ranks in one row
+    for layer in model.children():
+        fully_shard(layer, mesh=mesh)  # gathered just before it is used, dropped just after
+    return fully_shard(model, mesh=mesh)
+
+
 def kept_bytes(sharded: bool, width: int) -> dict[str, int]:
     """Bytes of weights, gradients and AdamW's state that this rank keeps after one step: DDP, or FSDP2 if ``sharded``."""
-    model: nn.Module = nn.Sequential(*(nn.Linear(width, width) for _ in range(4))).to(here())
-    if sharded:
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.fsdp import fully_shard
-
-        mesh = init_device_mesh(here().type, (dist.get_world_size(),))
-        for layer in model.children():
-            fully_shard(layer, mesh=mesh)  # gathered just before it is used, dropped just after
-        fully_shard(model, mesh=mesh)
-    else:
-        model = DDP(model)
+    model = some_model(sharded, width)
     optimizer = torch.optim.AdamW(model.parameters())
     model(torch.randn(8, width).to(here())).square().mean().backward()
     optimizer.step()
-
-    def size(tensors: Any) -> int:
-        own = [(t.to_local() if hasattr(t, "to_local") else t).untyped_storage() for t in tensors]
-        return sum({storage.data_ptr(): storage.nbytes() for storage in own}.values())  # tensors may share one
-
     parameters = list(model.parameters())
     state = (v for entry in optimizer.state.values() for v in entry.values() if v.numel() > 1)
     return {
-        "weights": size(parameters),
-        "gradients": size(p.grad for p in parameters if p.grad is not None),
-        "optimizer state": size(state),
+        "weights": own_bytes(parameters),
+        "gradients": own_bytes(p.grad for p in parameters if p.grad is not None),
+        "optimizer state": own_bytes(state),
     }
+
+
+def own_bytes(tensors: Iterable[Tensor]) -> int:
+    """Bytes that lie on this rank: of a sharded tensor the shard, of tensors that share memory one."""
+    own = [(t.to_local() if hasattr(t, "to_local") else t).untyped_storage() for t in tensors]
+    return sum({storage.data_ptr(): storage.nbytes() for storage in own}.values())
 
 
 def uninterrupted(options: dict[str, Any]) -> dict[str, Any]:

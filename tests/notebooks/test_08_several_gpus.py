@@ -71,7 +71,7 @@ def test_no_sync_leaves_one_all_reduce_and_the_same_gradient(text: str) -> None:
 
 
 def test_fsdp2_keeps_its_share(text: str) -> None:
-    kept, share = numbers(r"keeps \*\*([\d.]+)\*\* of what DDP keeps, and 1/2 is ([\d.]+)", text)
+    kept, share = numbers(r"keeps \*\*([\d.]+)\*\* of what DDP keeps, and 1/2 is (\d\.\d+)", text)
     assert kept == pytest.approx(share, abs=0.01)
 
 
@@ -133,8 +133,9 @@ def test_without_distributed_it_says_so_once_and_the_rest_runs(monkeypatch: pyte
     names, told = run()
     assert "teams" not in names, "no process was started"
     assert told.count(f"Skipped: {SKIPPED}") >= 20
-    assert "TODO ring_chunk: not started" in told and "[rccl-iommu]" in told and "without set_epoch:" in told
-    assert "8 GiB in 47.5 ms" in told
+    for part in ("TODO ring_chunk: not started", "without set_epoch:", "8 GiB in 47.5 ms", "QUIZ silent_rank"):
+        assert part in told
+    assert told.rstrip().endswith(SKIPPED), "the last cell with ranks closes no team"
 
 
 @pytest.mark.parametrize(
