@@ -140,7 +140,15 @@ def test_without_distributed_it_says_so_once_and_the_rest_runs(monkeypatch: pyte
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"profile": "fast"}, {"ranks": 3}, {"batch": 20}, {"pictures": 100}, {"width": 6}, {"rounds": -1}],
+    [
+        {"profile": "fast"},
+        {"ranks": 3},
+        {"batch": 20},
+        {"pictures": 100},
+        {"width": 6},
+        {"rounds": -1},
+        {"rccl_tests": "nowhere.txt"},
+    ],
 )
 def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(AssertionError, match=next(iter(wrong))):
