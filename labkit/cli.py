@@ -144,6 +144,11 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--seconds", type=float, default=3.0, metavar="S", help="about how long each part measures (default: 3)"
     )
+    bench.add_argument("--from", dest="earlier", metavar="FILE", help="measure nothing: show what -o wrote earlier")
+    bench.add_argument(
+        "--against", metavar="FILE", help="compare the collectives with this output of rccl-tests, size by size"
+    )
+    bench.add_argument("--figure", metavar="PNG", help="draw the collectives, with --against both, into this file")
 
     snapshot = command(
         "snapshot",
@@ -383,9 +388,15 @@ def _bench(options: argparse.Namespace) -> int:
     from labkit.comm import bench
     from labkit.show.comm import tables
 
+    beside = picture = None
+    if options.against or options.figure:
+        from labkit.show.comm.beside import picture
+        from labkit.show.comm.beside import size_by_size as beside
     return bench.run(
-        options.what, seconds=options.seconds, as_json=options.json, output=options.output, text=tables.as_text
-    )
+        options.what, text=tables.as_text, beside=beside, picture=picture, seconds=options.seconds,
+        as_json=options.json, output=options.output, against=options.against, figure=options.figure,
+        earlier=options.earlier,
+    )  # fmt: skip
 
 
 def _interpreter(named: str | None) -> str:

@@ -6,8 +6,11 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from labkit.comm import against as compared
+from labkit.comm.against import Reference
 from labkit.comm.pace import Progress, quiet
 from labkit.comm.parts import SECONDS, check
 from labkit.comm.results import Results, here
@@ -92,26 +95,60 @@ def run(
     what: Sequence[str],
     *,
     text: Callable[[Results], str],
+    beside: Callable[[Results, Reference], str] | None = None,
+    picture: Callable[[Results, Reference | None], Any] | None = None,
     seconds: float = SECONDS,
     as_json: bool = False,
     output: str | None = None,
+    against: str | None = None,
+    figure: str | None = None,
+    earlier: str | None = None,
     measure: Callable[..., Results] = measured,
 ) -> int:
-    """The command: measures, writes the JSON to ``output``, prints ``text(results)`` or the JSON; gives 0.
+    """The command: measures, or reads ``earlier`` results, writes the JSON to ``output``, prints ``text(results)`` or the
+    JSON; gives 0. ``against``: a file of rccl-tests, told by ``beside``, in JSON as 'against'. ``figure``: where
+    ``picture`` goes.
 
-    Progress goes to the standard error. An interrupt leaves no file. Raises LabkitError as ``measured`` and ``check`` do.
+    Progress goes to the standard error. An interrupt leaves no file. Raises LabkitError as ``measured``, ``check`` and
+    ``against.read`` do, before anything is measured where that can be known.
     """
-    check(what, seconds, output)
-    found = measure(what, seconds=seconds, progress=Teller(sys.stderr))
-    if output:
+    check(what, seconds, output, against=against, figure=figure, earlier=earlier)
+    other = compared.read(against) if against else None
+    before = chosen(Results.read(earlier), what, earlier) if earlier else None
+    found = before or measure(what, seconds=seconds, progress=Teller(sys.stderr))
+    if output:  # first: what took its time must not be lost by what comes after it
         found.write(output)
     if as_json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+        told = {"against": {"file": other.name, **other.facts}} if other else {}
+        print(json.dumps({**found.to_dict(), **told}, ensure_ascii=False, indent=1))
     else:
         print(text(found))
-    if output:
-        print(f"Written: {output}", file=sys.stderr if as_json else sys.stdout)
+        if other and beside:
+            print("\n" + beside(found, other))
+    if figure and picture:
+        _draw(picture(found, other), figure)
+    for name in (output, figure):
+        if name:
+            print(f"Written: {name}", file=sys.stderr if as_json else sys.stdout)
     return 0
+
+
+def chosen(found: Results, what: Sequence[str], name: str) -> Results:
+    """Of earlier results the parts ``what`` (none named: all). Raises LabkitError where nothing is left."""
+    kinds = {"collective" if part == "collectives" else part for part in what}
+    if not kinds:
+        return found
+    left = replace(found, series=tuple(s for s in found.series if s.kind in kinds))
+    if not left.series:
+        raise LabkitError(f"{name} holds no results of {', '.join(what)}.", "Measure them, or name other parts.")
+    return left
+
+
+def _draw(picture: Any, figure: str) -> None:
+    try:
+        picture.save(figure)
+    except OSError as error:
+        raise LabkitError(f"{figure} cannot be written: {error.strerror or error}.", "Choose another place.") from error
 
 
 class Teller:

@@ -35,7 +35,8 @@ def _data(options: Namespace) -> None:
 def _bench(options: Namespace) -> None:
     from labkit.comm.parts import check
 
-    check(options.what, options.seconds, options.output)
+    further = {name: getattr(options, name, None) for name in ("against", "figure", "earlier")}
+    check(options.what, options.seconds, options.output, **further)
 
 
 def _format(options: Namespace) -> None:

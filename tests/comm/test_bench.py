@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +124,69 @@ def test_the_teller_prints_a_measure_once() -> None:
     for line in ("a, 1", "a, 2", "b", "a, 3"):
         teller(line)
     assert stream.getvalue().split() == ["a", "…", "b", "…", "a", "…"]
+
+
+RCCL = """# nThread 1 nGpus 4 minBytes 1024 maxBytes 1024 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+     1048576        262144     float     sum      -1    62.50   16.78   25.17      0    61.10   17.16   25.74      0
+# Avg bus bandwidth    : 25.17
+"""
+
+
+class Drawn:
+    def save(self, path: str) -> None:
+        Path(path).write_bytes(b"drawn")
+
+
+def test_a_file_of_rccl_tests_stands_beside_it_in_text_json_and_a_figure(capsys, tmp_path) -> None:
+    (tmp_path / "rccl.txt").write_text(RCCL, encoding="utf-8")
+    told: dict = {
+        "text": text_of,
+        "measure": measured,
+        "beside": lambda found, other: f"beside {other.name}: {len(other.rows)} row",
+        "picture": lambda found, other: Drawn(),
+        "against": str(tmp_path / "rccl.txt"),
+    }
+    assert bench.run(["collectives"], figure=str(tmp_path / "both.png"), **told) == 0
+    out = capsys.readouterr().out
+    assert "beside rccl.txt: 1 row" in out and (tmp_path / "both.png").read_bytes() == b"drawn"
+    assert bench.run(["collectives"], as_json=True, **told) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["against"]["rows"][0]["busbw_gbps"] == 25.17
+    assert Results.from_json(out).series == (SERIES,), "what else stands in it does not make it another form"
+
+
+def test_earlier_results_are_told_again_without_a_measurement(capsys, tmp_path) -> None:
+    path = str(tmp_path / "bench.json")
+    bench.run([], text=text_of, output=path, measure=measured)
+    capsys.readouterr()
+    not_again = lambda *_, **__: pytest.fail("measured")  # noqa: E731
+    assert bench.run([], text=text_of, earlier=path, measure=not_again) == 0
+    assert capsys.readouterr().out == "text of 1\n"
+    assert bench.run(["memory"], text=text_of, earlier=path, as_json=True, measure=not_again) == 0
+    assert Results.from_json(capsys.readouterr().out) == Results.read(path)
+    with pytest.raises(LabkitError, match="holds no results of collectives"):
+        bench.run(["collectives"], text=text_of, earlier=path, measure=not_again)
+
+
+@pytest.mark.parametrize(
+    ("what", "option", "told"),
+    [
+        ([], {"against": "missing.txt"}, "no file missing.txt"),
+        ([], {"earlier": "missing.json"}, "no file missing.json"),
+        ([], {"figure": "both.pdf"}, "does not end in .png"),
+        ([], {"figure": "missing/both.png"}, "folder that is not there"),
+        (["memory"], {"figure": "both.png"}, "--figure is about collectives"),
+        (["memory", "gemm"], {"against": __file__}, "--against is about collectives"),
+    ],
+)
+def test_a_slip_in_the_comparison_is_told_before_anything_is_measured(what, option, told) -> None:
+    with pytest.raises(LabkitError, match=told):
+        arguments.check(Namespace(command="bench", what=what, seconds=1.0, output=None, **option))
+    with pytest.raises(LabkitError, match=told):
+        bench.run(what, text=text_of, **option, measure=lambda *_, **__: pytest.fail("measured"))
+
+
+def test_a_file_of_something_else_is_told_before_anything_is_measured() -> None:
+    with pytest.raises(LabkitError, match="no output of rccl-tests"):
+        bench.run([], text=text_of, against=str(parts.__file__), measure=lambda *_, **__: pytest.fail("measured"))

@@ -8,6 +8,7 @@ from typing import Any
 # name -> module that holds it
 _HOME = {
     "as_text": "labkit.show.comm.tables",
+    "size_by_size": "labkit.show.comm.beside",
     "collectives_curve": "labkit.show.comm.collectives",
     "collectives_table": "labkit.show.comm.collectives",
     "curve": "labkit.show.comm.curves",
