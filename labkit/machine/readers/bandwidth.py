@@ -24,7 +24,7 @@ _SOURCE = re.compile(r"[=\s]*Src (?:Device|Pool) Id:\s*(\d+)")
 _TARGET = re.compile(r"[=\s]*Dst (?:Device|Pool) Id:\s*(\d+)")
 _SWEEP = re.compile(r"\s*Data Size\s+.*(?:Time|BW)\s*\(", re.I)
 _TITLE = re.compile(
-    r"(?P<uni>\bUnid\w+\s+copy\s+(?:peak\s+|average\s+)?bandwidth)|(?P<bi>\bB(?:i|)d\w+\s+copy\s+(?:peak\s+|average\s+)?bandwidth)"
+    r"(?P<uni>\bUnid\w+\s+(?:copy\s+)?(?:peak\s+|average\s+)?bandwidth)|(?P<bi>\bB(?:i|)d\w+\s+(?:copy\s+)?(?:peak\s+|average\s+)?bandwidth)"
     r"|(?P<other>Device\s+(?:Access|Numa|NUMA|Link)\b|Link\s+(?:Type|Hops)\b|Data\s+Path\s+Validation|Benchmark\s+Result)"
 )
 _WHOLE_ROW = re.compile(rf"^[ \t|]*(\d{{1,4}})((?:[ \t]+{CELL})+)[ \t]*$", re.M)

@@ -81,7 +81,9 @@ def _bandwidth(facts: Mapping[str, Any]) -> list[str]:
             for key, name in (("avg_gbps", "average"), ("peak_gbps", "peak"))
             if one[key] is not None
         )
-        out.append(f"  {one['src']} -> {one['dst']}  {one['bytes']} B  {rate}")
+        out.append(
+            f"  {one['src']} -> {one['dst']}  {'size not said' if one['bytes'] is None else str(one['bytes']) + ' B'}  {rate}"
+        )
     if len(transfers) > LONGEST:
         out.append(f"  ... and {len(transfers) - LONGEST} more")
     if not transfers and not any(facts.get(key) for key, _ in tables):

@@ -23,11 +23,11 @@ WORDS = (
 )  # fmt: skip
 
 _RANK = re.compile(
-    r"\s*#?\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+(?:\s+on\s+(\S+))?(?:\s+device\s+\d+\s+\[[^\]]*\]\s*(.*))?"
+    r"\s*#?\s*Rank\s+(\d+)\s+(?:(?:Group\s+\d+\s+)?Pid\s+\d+|(?=on\s+\S+\s+device\s))(?:\s*on\s+(\S+))?(?:\s+device\s+\d+\s+\[[^\]]*\]\s*(.*))?"
 )
 _AVERAGE = re.compile(r"\s*#?\s*Avg bus bandwidth\s*:\s*([-+\d.eE]+)")
 _LINE = re.compile(
-    r"\s*(?:#?\s*nThread\s+\d+\s+nGpus\s+\d+|#\s*Using devices\b|#?\s*Out of bounds values\s*:\s*\d+"
+    r"\s*(?:#?\s*nThreads?:?\s+\d+\s+nGpus:?\s+\d+|#\s*Using devices\b|#?\s*Out of bounds values\s*:\s*\d+"
     r"|#?\s*Collective test (?:starting|concluded)\s*:|#?\s*Avg bus bandwidth\s*:\s*\d"
     r"|rccl-tests: Version|#\s*[nr]ccl-tests version"
     r"|(?:[\w.-]+:\s+)?Test (?:NCCL|CUDA|HIP) failure\s+\S+:\d+|\.\. \S+ pid \d+: Test failure"
@@ -61,7 +61,7 @@ def begins(line: str) -> bool:
 
 
 def _row(line: str) -> bool:
-    found = ROW.match(line.strip())
+    found = ROW.match(line.replace("|", " ").strip())
     return found is not None and len(re.findall(r"\s\d+\.\d+(?=\s|$)", line)) >= 3
 
 

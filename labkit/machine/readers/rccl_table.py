@@ -17,6 +17,7 @@ _OPS = ("sum", "prod", "min", "max", "avg", "mulsum", "none", "all")
 ROW = re.compile(rf"(?:^|(?<=\s))(\d+[KMG]?B?)[ \t]+(\d+)[ \t]+(?:{_TYPES})(?=\s|$)")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)\*?|N/A|-nan")
 _SCALE = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_OLDER = {"bytes": "size", "N": "count", "op": "redop", "res": "error"}  # the first releases' names of columns
 # a log that writes into the same stream may break a row: its lines are passed over
 _LOG = re.compile(r"[A-Za-z][\w.-]*:\d+:\d+ \[\d*\]|[NR]CCL (?:INFO|WARN|TRACE)")
 
@@ -45,7 +46,8 @@ class Table:
 
 def header(line: str) -> Columns | None:
     """The columns that a header line names, None for any other line."""
-    names = [re.sub(r"\(.*?\)", "", name) for name in line.strip().lstrip("#").split()]
+    names = [re.sub(r"\(.*?\)", "", name) for name in line.replace("|", " ").strip().lstrip("#").split()]
+    names = [_OLDER.get(name, name) for name in names if name]
     if not names or names[0] != "size" or "algbw" not in names or "busbw" not in names:
         return None
     if "type" not in names:
@@ -88,12 +90,12 @@ def _records(lines: Iterable[str]) -> Iterator[tuple[str, bool, Columns]]:
                 yield raw, False, columns
             continue
         log = _LOG.search(raw)
-        line = raw[: log.start()] if log else raw
+        line = (raw[: log.start()] if log else raw).replace("|", " ")  # a page's table
         if pair and re.match(rf"\s*(?:{_TYPES})\s", line):
             line = f"{pair} {line.strip()}"
         pair = line.strip() if re.fullmatch(r"\s*\d+\s+\d+\s*", line) else ""
         starts = [found.start() for found in ROW.finditer(line)]
-        if starts and not line[: starts[0]].strip(" \t|"):
+        if starts and not line[: starts[0]].strip():
             if pending is not None:
                 yield pending, False, columns
             for start, end in itertools.pairwise(starts):

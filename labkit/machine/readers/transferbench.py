@@ -26,7 +26,7 @@ WORDS = (
     "↔",
 )
 
-_BANNER = re.compile(r"\s*TransferBench v\d")
+_BANNER = re.compile(r"\s*(?:Run configuration \()?TransferBench v\d")
 _ARROW = r"(?:<->|->|<-)"
 _ROW = re.compile(rf"\b(CPU|GPU)\s+(\d{{1,4}})[\s|]*({_ARROW})((?:[\s,|]+{CELL})*)")
 _OLD_ROW = re.compile(rf"^\s*(CPU|GPU)\s+(\d{{1,4}})((?:[ \t]+{CELL})+)[ \t]*$", re.M)
@@ -38,6 +38,11 @@ _EXECUTOR = re.compile(r"\s*\|?\s*Executor:\s+\w+\s+\S+\s*\|\s*[\d.]+\s+GB/s")
 _TRANSFER = re.compile(
     r"\s*\|?\s*Transfer\s+\d+\s*\|\s*([\d.]+)\s+GB/s\s*\|\s*[\d.]+\s+ms\s*\|\s*(\d+)\s+bytes\s*\|"
     r"\s*(\w+)\s*->\s*\S+\s*->\s*(\w+)"
+)
+_TEST = re.compile(r"\s*Test\s+\d+\s*:\s*(?:\[(\d+) bytes\])?")
+# versions 1.x before 1.11: the triplet stands in front, the size in the test's line
+_OLD_TRANSFER = re.compile(
+    r"\s*(?:Transfer|Link)\s+\d+:\s*(\w+)\s*->\s*\[[^\]]+\]\s*->\s*(\w+)\s*\|\s*([\d.]+)\s+GB/s\s*\|(?:.*?\|\s*(\d+)\s+bytes)?"
 )
 _TOPOLOGY = re.compile(r"Detected Topology:\s*(\d+) (?:configured )?CPU NUMA node.*?(\d+) GPU device", re.S)
 _TIMED = re.compile(r"\s*(?:Average|Aggregate)\s+bandwidth \([\w-]+ Timed\):\s+[\d.]+")
@@ -56,7 +61,13 @@ def is_transferbench(text: str) -> bool:
 def begins(line: str) -> bool:
     """Whether output of TransferBench may begin with this line."""
     line = _plain(unlabelled(line[:4000]))
-    if _BANNER.match(line) or _EXECUTOR.match(line) or _TRANSFER.match(line) or _TIMED.match(line):
+    if (
+        _BANNER.match(line)
+        or _EXECUTOR.match(line)
+        or _TRANSFER.match(line)
+        or _TIMED.match(line)
+        or _OLD_TRANSFER.match(line)
+    ):
         return True
     if re.match(rf"[\s|]*{_CORNER}", line) or re.match(r"\s*Bytes Per Direction[ ,]+\d", line):
         return True
@@ -175,16 +186,24 @@ def _all_to_all(text: str) -> tuple[Matrix | None, int]:
 def _transfers(text: str) -> list[dict[str, Any]]:
     """The single transfers of tests from a file, and of presets that print them."""
     found = []
+    tested: str | None = None  # bytes of every transfer of this test
     for line in text.split("\n"):
-        match = _TRANSFER.match(line)
-        if match:
-            rate = number(match.group(1))
-            entry = {
-                "src": match.group(3),
-                "dst": match.group(4),
-                "bytes": int(match.group(2)),
-                "avg_gbps": rate,
-                "peak_gbps": None,
-            }
-            found.append(entry)
+        if match := _TEST.match(line):
+            tested = match.group(1)
+        elif match := _TRANSFER.match(line):
+            rate, size, source, target = match.groups()
+            found.append(_transfer(source, target, size, rate))
+        elif match := _OLD_TRANSFER.match(line):
+            source, target, rate, size = match.groups()
+            found.append(_transfer(source, target, size or tested, rate))
     return found
+
+
+def _transfer(source: str, target: str, size: str | None, rate: str) -> dict[str, Any]:
+    return {
+        "src": source,
+        "dst": target,
+        "bytes": None if size is None else int(size),
+        "avg_gbps": number(rate),
+        "peak_gbps": None,
+    }

@@ -115,6 +115,12 @@ def test_parts_of_an_output(text: str, devices: int | None, uni: Any, bi: Any) -
     assert (facts["devices"], *both(facts)) == (devices, uni, bi)
 
 
+@pytest.mark.parametrize("two", ["Bdirectional peak bandwidth GB/s", "Bidirectional peak bandwidth GB/s"])
+def test_the_titles_of_2018(two: str) -> None:
+    text = RBT.replace("Unidirectional copy peak", "Unidirectional peak")
+    assert both(read(text.replace("Bidirectional copy peak bandwidth GB/s", two))) == (UNI, BI)
+
+
 def test_a_sweep_has_no_matrix() -> None:
     second = SWEEP[SWEEP.index("=====") :].replace("Id: 4", "Id: 5").replace("Unid", "Bid")
     facts = read(SWEEP + "\n" + second)

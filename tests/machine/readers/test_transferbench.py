@@ -115,3 +115,30 @@ def test_all_to_all_is_kept_beside_the_matrices() -> None:
     facts = read(A2A)
     assert facts["all_to_all_gbps"] == ACROSS
     assert facts["transfers"] == [{"src": "F0", "dst": "F1", "bytes": 67108864, "avg_gbps": 47.056, "peak_gbps": None}]
+
+
+FIRST_TESTS = """\
+Run configuration (TransferBench v1.02)
+=====================================================
+NUM_ITERATIONS       =           10 : Running 10 timed iteration(s) per topology
+
+Test 1: [1073741824 bytes]
+ Transfer 00: G00 -> [GPU 00:004] -> G00 |     8.420 GB/s |  127.527 ms | LOCAL-LOCAL
+ Transfer 01: G00 -> [GPU 00:004] -> G01 |     8.413 GB/s |  127.626 ms | LOCAL-PCIE-2
+ Aggregate Bandwidth (CPU timed)         |    16.518 GB/s |  128.139 ms | Overhead: 0.397 ms
+"""
+
+
+@pytest.mark.parametrize("text", [FIRST_TESTS, FIRST_TESTS[FIRST_TESTS.index("Test 1") :]], ids=("whole", "no banner"))
+def test_tests_of_the_first_versions(text: str) -> None:
+    facts = read(text)
+    assert facts["kind"] == "transferbench" and facts["unidirectional_gbps"] is None
+    assert [(t["src"], t["dst"], t["bytes"], t["avg_gbps"]) for t in facts["transfers"]] == [
+        ("G00", "G00", 1073741824, 8.42),
+        ("G00", "G01", 1073741824, 8.413),
+    ]
+
+
+def test_a_size_that_is_cut_away_is_unknown() -> None:
+    text = FIRST_TESTS[FIRST_TESTS.index(" Transfer 01") :]
+    assert read(text)["transfers"][0]["bytes"] is None
