@@ -12,11 +12,11 @@ from labkit.folklore import ledger
 
 
 def main(ids: Sequence[str], *, theme: str | None, probes: bool, as_json: bool) -> int:
-    """Prints the claims; returns 1 where a probe saw something else than the verdict says, else 0.
+    """Prints the claims (ids may stand in one word with commas); returns 1 where a probe saw something else than the verdict says, else 0.
 
     LabkitError for an unknown id or theme.
     """
-    wanted = chosen(ids, theme)
+    wanted = chosen([part for word in ids for part in word.rstrip(",").split(",")], theme)
     outcomes = None
     if probes:
         from labkit.folklore.running import Outcome, run

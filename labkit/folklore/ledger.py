@@ -54,6 +54,8 @@ def _wrapped(first: str, text: str, width: int) -> list[str]:
 
 def _seen(outcome: Outcome) -> str:
     what = outcome.observation
+    if what.saw == "broken":
+        return f"The probe came to no end: {what.evidence}"
     if outcome.agrees is None:
         return f"Not shown here: {what.evidence}" if outcome.claim.probe else f"No probe: {what.evidence}"
     fits = "as the verdict says" if outcome.agrees else "NOT AS THE VERDICT SAYS"
@@ -62,7 +64,7 @@ def _seen(outcome: Outcome) -> str:
 
 def _summary(claims: Sequence[Claim], outcomes: Mapping[str, Outcome] | None, width: int) -> str:
     if not claims:
-        return "No claim is both."
+        return "None of these claims is of that theme."
     counts = Counter(claim.verdict for claim in claims)
     verdicts = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
     told = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {verdicts}."
@@ -74,7 +76,7 @@ def _summary(claims: Sequence[Claim], outcomes: Mapping[str, Outcome] | None, wi
         broken = [outcome.claim.id for outcome in mine if outcome.observation.saw == "broken"]
         unmet = sum(outcome.agrees is None and bool(outcome.claim.probe) for outcome in mine) - len(broken)
         told += (
-            f" Shown here as the verdict says: {sum(outcome.agrees is True for outcome in mine)}. Otherwise: {len(apart)}"
+            f" Shown here as the verdict says: {sum(outcome.agrees is True for outcome in mine)}. Not as it says: {len(apart)}"
             f"{f' ({chr(44).join(apart)})' if apart else ''}. Not shown, this machine lacks something: {unmet}. "
             f"Came to no end: {len(broken)}{f' ({chr(44).join(broken)})' if broken else ''}. "
             f"Without a probe: {sum(not outcome.claim.probe for outcome in mine)}."

@@ -22,7 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Observation])
 
 @dataclass(frozen=True)
 class Probe:
-    """``needs``: 'torch', 'rocm-torch' (a ROCm build that sees a GPU), 'amd-gpu', 'windows', 'module:NAME', 'tool:NAME'."""
+    """``needs``: 'torch', 'rocm-build' (PyTorch for ROCm), 'rocm-torch' (one that sees a GPU), 'amd-gpu', 'windows',
+    'module:NAME', 'tool:NAME'."""
 
     claim: str
     name: str  # as in the ledger: module.function
@@ -65,10 +66,12 @@ def missing(needs: Iterable[str]) -> str:
     """What of the needs this machine lacks, as a sentence's end ('needs an AMD GPU'); '' where nothing is missing."""
     for need in needs:
         kind, _, name = need.partition(":")
-        if kind == "torch" and find_spec("torch") is None:
+        if kind in ("torch", "rocm-build") and find_spec("torch") is None:
             return "needs PyTorch"
         if kind == "amd-gpu" and not (_has_kfd() or _rocm_torch()):
             return "needs an AMD GPU"
+        if kind == "rocm-build" and not _rocm_build():
+            return "needs PyTorch's ROCm build"
         if kind == "rocm-torch" and not _rocm_torch():
             return "needs PyTorch's ROCm build on an AMD GPU" if _has_kfd() else "needs an AMD GPU"
         if kind == "windows" and sys.platform != "win32":
@@ -91,9 +94,17 @@ def _has_kfd() -> bool:
     return False
 
 
-def _rocm_torch() -> bool:
+def _rocm_build() -> bool:
     if find_spec("torch") is None:
         return False
     import torch
 
-    return torch.version.hip is not None and torch.cuda.is_available()
+    return torch.version.hip is not None
+
+
+def _rocm_torch() -> bool:
+    if not _rocm_build():
+        return False
+    import torch
+
+    return torch.cuda.is_available()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.catalog.claims import Claim, chosen
+from labkit.errors import LabkitError
 from labkit.folklore import observation
 from labkit.folklore.observation import Observation
 from labkit.folklore.probes.__main__ import read
@@ -107,7 +108,7 @@ def _asked(
     started = time.monotonic()
     late = threading.Event()
     said = "nothing printed"
-    with tempfile.TemporaryDirectory(prefix="labkit-probes-", ignore_cleanup_errors=True) as folder:
+    with _temporary() as folder:
         process = subprocess.Popen(
             command, cwd=folder, env=environment(folder, os.environ), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -139,6 +140,16 @@ def _asked(
     )
     for claim in left.values():
         yield claim, Observation("broken", why), time.monotonic() - started
+
+
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="labkit-probes-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise LabkitError(
+            f"Probes need a temporary folder, and none can be made: {error}.",
+            "Make room on the disk, or name a folder that can be written to in TMPDIR (TEMP on Windows).",
+        ) from None
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -45,7 +45,8 @@ def test_the_ledger_on_a_bare_python() -> None:
 
 def test_ids_themes_and_mistakes() -> None:
     assert bare("2.22", "--theme", "verification").stdout.startswith("Verification\n")
-    assert bare("2.22", "--theme", "memory").stdout == "No claim is both.\n"
+    assert bare("2.22", "--theme", "memory").stdout == "None of these claims is of that theme.\n"
+    assert [row["id"] for row in json.loads(bare("1.30,1.36", "1.37,", "--json").stdout)] == ["1.30", "1.36", "1.37"]
     wrong = bare("9.9")
     assert wrong.returncode == 1 and "There is no claim 9.9" in wrong.stderr and "Traceback" not in wrong.stderr
     assert "Themes are: windows" in bare("--theme", "weather").stderr

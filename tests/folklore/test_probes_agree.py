@@ -80,7 +80,7 @@ def test_the_ledger_and_the_functions_name_each_other(claim: Claim) -> None:
     assert found is not None and found.name == claim.probe and found.function.__doc__
     for need in found.needs:
         kind = need.split(":")[0]
-        assert kind in {"torch", "rocm-torch", "amd-gpu", "windows", "module", "tool"}, need
+        assert kind in {"torch", "rocm-build", "rocm-torch", "amd-gpu", "windows", "module", "tool"}, need
 
 
 @pytest.mark.light

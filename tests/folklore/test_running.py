@@ -120,6 +120,17 @@ def test_an_interpreter_that_cannot_run_it_is_told(tmp_path: Path) -> None:
     assert "this is no Python" in outcomes[0].observation.evidence
 
 
+@pytest.mark.light
+def test_no_room_for_a_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**options: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(running.tempfile, "TemporaryDirectory", full)
+    with pytest.raises(LabkitError, match="No usable temporary directory") as told:
+        run(QUICK)
+    assert "TMPDIR" in told.value.remedy
+
+
 def test_the_environment_is_a_cleaned_one() -> None:
     given = {
         "PATH": "/bin", "HOME": "/home/me", "HSA_OVERRIDE_GFX_VERSION": "10.3.0", "PIP_INDEX_URL": "https://example.org", "SECRET": "x",

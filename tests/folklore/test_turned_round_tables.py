@@ -75,7 +75,8 @@ def instinct_under_windows(patch: Patch) -> Observation:
 
 @turned("1.10", "holds")
 def import_fails_without_a_compiler(patch: Patch) -> Observation:
-    says(patch, "ImportError: no compiler", 1)
+    fails, works = Answer("ImportError: no compiler", 1), Answer("found: ['git'] product: 60.0", 0)
+    patch.setattr(child, "python", lambda *arguments, environment=None: fails if environment else works)
     return windows.torch_without_compiler()
 
 

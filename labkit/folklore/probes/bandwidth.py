@@ -76,7 +76,7 @@ def both_sides_of_the_ridge() -> Observation:
         f"{name} ({intensity[name]:.2g} FLOP per byte) waits for memory on {count} of {len(rows)} cards"
         for name, count in below.items()
     )
-    return Observation(saw, f"{told}.")
+    return Observation(saw, f"By the catalog's peaks: {told}.")
 
 
 @probe("1.37")

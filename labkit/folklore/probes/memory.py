@@ -73,7 +73,10 @@ def more_than_the_card_has() -> Observation:
     """Asks for more than the card has in one piece, which is refused at once and fills nothing."""
     import torch
 
-    total = torch.cuda.get_device_properties(0).total_memory
+    properties = torch.cuda.get_device_properties(0)
+    total = properties.total_memory
+    if getattr(properties, "is_integrated", False):  # its total may be a part of what it can take from the system
+        return Observation("unmet", "needs a GPU with memory of its own")
     try:
         torch.empty(int(total * 1.2), dtype=torch.uint8, device="cuda")
     except torch.cuda.OutOfMemoryError as error:

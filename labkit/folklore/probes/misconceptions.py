@@ -22,8 +22,9 @@ def consumer_targets_in_wheels() -> Observation:
     saw = "holds" if not native else "deprecated" if not neither else "partly"
     return Observation(
         saw,
-        f"Of the targets of RX 6000 and RX 7000 ({', '.join(row.gfx for row in rows)}) PyTorch's {wheels.PREFERRED_ROCM} wheels carry "
-        f"{', '.join(native) or 'none'} as they are; in neither these nor AMD's wheels: {', '.join(neither) or 'none'}.",
+        f"By the catalog, of the targets of RX 6000 and RX 7000 ({', '.join(row.gfx for row in rows)}) PyTorch's "
+        f"{wheels.PREFERRED_ROCM} wheels carry {', '.join(native) or 'none'} as they are; "
+        f"in neither these nor AMD's wheels: {', '.join(neither) or 'none'}.",
     )
 
 
@@ -35,7 +36,7 @@ def who_shares_memory() -> Observation:
     saw = "holds" if len(shared) == len(rows) else "partly" if shared else "fails"
     return Observation(
         saw,
-        f"Of {len(rows)} targets {len(shared)} are part of a CPU's chip and share its memory "
+        f"By the catalog, of {len(rows)} targets {len(shared)} are part of a CPU's chip and share its memory "
         f"({', '.join(shared)}). The other {len(rows) - len(shared)} have "
         f"memory of their own behind PCIe (MI300A, a gfx942, is the exception among them).",
     )
@@ -49,7 +50,7 @@ def consumer_targets_in_rocm60() -> Observation:
     absent = [row.gfx for row in rows if row.gfx not in carried]
     return Observation(
         "holds" if not absent else "fails",
-        f"PyTorch's rocm6.0 wheels carried {', '.join(carried) or 'none'} of the RX 5000, 6000 and 7000 "
+        f"By the catalog PyTorch's rocm6.0 wheels carried {', '.join(carried) or 'none'} of the RX 5000, 6000 and 7000 "
         f"targets; {', '.join(absent) or 'none'} were not in them.",
     )
 

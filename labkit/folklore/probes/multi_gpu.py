@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
 from labkit.catalog import links, peaks
+from labkit.comm.available import loopback_settings
 from labkit.comm.formulas import busbw_factor
 from labkit.folklore.observation import Observation
 from labkit.folklore.registry import probe
@@ -23,6 +25,7 @@ def one_gpu_moves_nothing() -> Observation:
             "fails",
             f"By the formula of rccl-tests one GPU moves {moved:g} times its data (this PyTorch has no torch.distributed).",
         )
+    os.environ.update(loopback_settings())  # else Gloo looks this machine's name up, which may ask the network
     with tempfile.TemporaryDirectory() as folder:
         dist.init_process_group("gloo", store=dist.FileStore(str(Path(folder) / "store"), 1), rank=0, world_size=1)
         values = torch.arange(4.0)

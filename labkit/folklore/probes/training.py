@@ -19,8 +19,9 @@ def dataloader_command_line() -> Observation:
     answer = child.python("-m", "torch.utils.data.dataloader", "--dataset", "ImageFolder", "--no-such-option")
     said = child.last_line(answer.text)
     reads_options = any(word in answer.text.lower() for word in ("usage:", "unrecognized", "no such option"))
+    saw = "holds" if reads_options else "fails" if answer.status == 0 else "broken"  # other than 'right' says
     return Observation(
-        "holds" if reads_options else "fails",
+        saw,
         f"Exit status {answer.status} for an option that does not exist"
         f"{'' if reads_options else ', so no option is read'}. Printed: {said}",
     )

@@ -58,22 +58,29 @@ def torch_without_sdk_packages() -> Observation:
     product = (torch.ones(3, 4, device="cuda") @ torch.ones(4, 5, device="cuda")).sum().item()
     names = ("rocm-hip-sdk", "rocm-opencl-sdk")
     installed = [name for name in names if "ok installed" in child.tool("dpkg-query", "-W", "-f=${Status}", name).text]
-    saw = "deprecated" if product == 60 and len(installed) < 2 else "broken" if product == 60 else "holds"
+    if installed:
+        return Observation("unmet", f"needs a machine without these packages; installed here: {', '.join(installed)}")
     return Observation(
-        saw,
-        f"A product on the GPU gives {product}; of {' and '.join(names)} installed here: {', '.join(installed) or 'none'}.",
+        "deprecated" if product == 60 else "broken",
+        f"A product on the GPU gives {product}; of {' and '.join(names)} none is installed here.",
     )
 
 
 @probe("2.12", needs="amd-gpu")
-def groups_of_kfd() -> Observation:
-    """Looks which group /dev/kfd belongs to."""
-    device = Path("/dev/kfd")
+def groups_of_kfd(device: Path = Path("/dev/kfd")) -> Observation:
+    """Looks which group /dev/kfd belongs to, and whether others may open it."""
     if not device.exists():
-        return Observation("broken", "There is no /dev/kfd here.")
-    group, mode = device.group(), device.stat().st_mode & 0o777
-    saw = "holds" if group in ("render", "video") else "partly"
-    return Observation(saw, f"/dev/kfd belongs to the group '{group}', mode {mode:o}.")
+        return Observation("unmet", f"needs {device}, which only Linux has")
+    try:
+        group = device.group()
+    except KeyError:  # in a container the host's group is a number
+        return Observation("unmet", f"needs a name for the group of {device}, which this container does not know")
+    mode = device.stat().st_mode & 0o777
+    anyone = mode & 0o006 == 0o006
+    saw = "holds" if group in ("render", "video") else "partly" if anyone else "fails"
+    return Observation(
+        saw, f"{device} belongs to the group '{group}', mode {mode:o}{': here everyone may open it' if anyone else ''}."
+    )
 
 
 # Packages that a ROCm machine has: TheRock RELEASES.md, rocm-install-on-linux, rocm-cli diagnose.rs checks 7 and 12.

@@ -20,12 +20,12 @@ def _override(product: str, version: str) -> Observation:
     if posed == row.gfx:
         return Observation(
             "fails",
-            f"{product} is {row.gfx}, {native}. {version} names {posed}: the override tells it to be what it is.",
+            f"By the catalog {product} is {row.gfx}, {native}. {version} names {posed}: the override tells it to be what it is.",
         )
     carried = bool(row.pytorch_indexes or row.amd_extra)
     return Observation(
         "fails" if carried else "holds",
-        f"{product} is {row.gfx}, {native}. {version} names {posed}, another chip; "
+        f"By the catalog {product} is {row.gfx}, {native}. {version} names {posed}, another chip; "
         f"{'a wheel carries its own' if carried else 'no wheel carries its own'}.",
     )
 
@@ -51,8 +51,10 @@ def override_as_solution() -> Observation:
     saw = "fails" if not still else "partly" if len(still) < len(ever) else "holds"
     return Observation(
         saw,
-        f"Of {len(gfx.TARGETS)} targets {len(ever)} were ever run under an override ({', '.join(row.gfx for row in ever)}), and for "
-        f"{len(never)} there never was one to name. Of those {len(ever)}, {len(still)} have no wheel with kernels of their own today.",
+        f"By the catalog, of {len(gfx.TARGETS)} targets {len(ever)} were ever run under an override "
+        f"({', '.join(row.gfx for row in ever)}), "
+        f"and for {len(never)} there never was one to name. "
+        f"Of those {len(ever)}, {len(still)} have no wheel with kernels of their own today.",
     )
 
 
@@ -82,7 +84,7 @@ def allocator_names_and_order() -> Observation:
     )
     read, newer = alone == value[_NAMES[1]], plain == value[_NAMES[2]]
     if not read:
-        return Observation("fails", told)
+        return Observation("broken" if alone.startswith("AttributeError") else "fails", told)
     ordered = with_plain == value[_NAMES[1]] and all_three == value[_NAMES[0]]
     return Observation(("deprecated" if ordered else "partly") if newer else "holds", told)
 
@@ -96,9 +98,8 @@ def allocator_keys(value: str = "garbage_collection_threshold:0.6,max_split_size
     wrong = [
         f"'{bad}': {child.apart(_accepts, bad)}" for bad in ("garbage_collection_threshold:7", "max_split_size_mb:1")
     ]
-    return Observation(
-        "holds" if said == "accepted" else "fails", f"'{value}': {said}. For comparison {'; '.join(wrong)}."
-    )
+    saw = "holds" if said == "accepted" else "broken" if said.startswith("AttributeError") else "fails"
+    return Observation(saw, f"'{value}': {said}. For comparison {'; '.join(wrong)}.")
 
 
 def _accepts(value: str) -> str:

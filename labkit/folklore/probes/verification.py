@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -89,7 +90,7 @@ def _opencl(claim: str) -> Observation:
     platforms = re.search(r"Number of platforms\s+(\d+)", clinfo.text)
     beside = f"clinfo here: {platforms.group(1)} platforms" if platforms else "there is no clinfo here"
     saw = "holds" if answer.startswith("works") else "partly"
-    return Observation(saw, f"PyTorch has 'opencl' as a name; a tensor there: {answer}. So {claim}; {beside}.")
+    return Observation(saw, f"A tensor of PyTorch on the device 'opencl': {answer}. So {claim}; {beside}.")
 
 
 @probe("2.14", needs="torch")
@@ -104,15 +105,26 @@ def opencl_runtime_for_torch() -> Observation:
     return _opencl("an OpenCL runtime mends OpenCL programs only")
 
 
-@probe("2.17", needs="rocm-torch")
-def available_on_amd() -> Observation:
-    """Asks, then runs a kernel."""
+_HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+
+
+@probe("2.17", needs="amd-gpu rocm-build")
+def available_on_amd(device: Path = Path("/dev/kfd")) -> Observation:
+    """Asks, then runs a kernel. Where the answer is False although the driver offers a GPU, that is what was seen."""
     import torch
 
-    said = torch.cuda.is_available()
+    if not torch.cuda.is_available():
+        if device.exists() and not os.access(device, os.R_OK | os.W_OK):
+            return Observation("unmet", f"needs an account that may open {device}")
+        if hiding := [name for name in _HIDING if name in os.environ]:
+            return Observation("unmet", f"needs a GPU that no variable can hide; set here: {', '.join(hiding)}")
+        return Observation(
+            "fails",
+            f"The driver offers a GPU, PyTorch is built for HIP {torch.version.hip}, and is_available() is False.",
+        )
     product = (torch.ones(3, 4, device="cuda") @ torch.ones(4, 5, device="cuda")).sum().item()
     return Observation(
-        "holds" if said and product == 60 else "fails", f"is_available() {said}; a product on the GPU gives {product}."
+        "holds" if product == 60 else "fails", f"is_available() is True; a product on the GPU gives {product}."
     )
 
 

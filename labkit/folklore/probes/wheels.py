@@ -68,7 +68,8 @@ def last_torch_of_rocm61() -> Observation:
     saw = "holds" if "rocm6.1" in newest.indexes else "deprecated" if carried else "fails"
     return Observation(
         saw,
-        f"The rocm6.1 index has torch {', '.join(carried) or '(none)'}. torch {newest.torch} is in {', '.join(newest.indexes)}.",
+        f"By the catalog the rocm6.1 index has torch {', '.join(carried) or '(none)'}. "
+        f"torch {newest.torch} is in {', '.join(newest.indexes)}.",
     )
 
 
@@ -81,7 +82,8 @@ def indexes_in_use() -> Observation:
     saw = "holds" if below or oldest == "rocm6.1" else "deprecated"
     return Observation(
         saw,
-        f"torch 2.10 and newer come from {', '.join(usable)}. The oldest of them is {oldest}, so '6.1 or newer' chooses nothing.",
+        f"By the catalog torch 2.10 to {wheels.TESTED_TORCH.rsplit('.', 1)[0]} come from {', '.join(usable)}. "
+        f"The oldest of them is {oldest}, so '6.1 or newer' chooses nothing.",
     )
 
 
@@ -130,4 +132,4 @@ def rocm_of_torch_20() -> Observation:
     found = wheels.indexes_for("2.0.0")
     lowest = min(found, key=lambda name: wheels.version(name[4:]))
     saw = "fails" if wheels.version(lowest[4:])[:2] < (5, 4) else "holds"
-    return Observation(saw, f"torch 2.0 came in {' and '.join(found)}; the lowest is {lowest}.")
+    return Observation(saw, f"By the catalog torch 2.0 came in {' and '.join(found)}; the lowest is {lowest}.")

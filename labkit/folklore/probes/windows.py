@@ -31,7 +31,7 @@ def windows_wheels_exist() -> Observation:
         return Observation("holds", "The catalog has no index of AMD's with wheels for Windows.")
     return Observation(
         "deprecated",
-        f"AMD's indexes with wheels for Windows: {', '.join(map(str, indexes))}. "
+        f"By the catalog AMD's indexes with wheels for Windows: {', '.join(map(str, indexes))}. "
         f"Its install page for ROCm 10.0.0 lists {len(targets)} targets under Windows: {', '.join(targets)}.",
     )
 
@@ -46,7 +46,7 @@ def instinct_on_windows() -> Observation:
     saw = "fails" if not with_windows else "holds" if len(with_windows) == len(instinct) else "partly"
     return Observation(
         saw,
-        f"Of {len(instinct)} targets of Instinct ({', '.join(row.gfx for row in instinct)}) AMD lists "
+        f"By the catalog, of {len(instinct)} targets of Instinct ({', '.join(row.gfx for row in instinct)}) AMD lists "
         f"{len(with_windows)} for Windows; of {len(radeon)} targets of RX 6000 and RX 7000 it lists "
         f"{sum(row.gfx in listed for row in radeon)}.",
     )
@@ -56,9 +56,11 @@ def instinct_on_windows() -> Observation:
 def torch_without_compiler() -> Observation:
     """Lets a fresh Python multiply matrices where no git and no compiler can be found."""
     with tempfile.TemporaryDirectory() as empty:
-        before = child.python("-c", _COMPUTE, *_BUILDERS, environment={"PATH": empty})
-    line = child.last_line(before.text)
-    works = before.status == 0 and "found: []" in line and "product: 60.0" in line
+        without = child.python("-c", _COMPUTE, *_BUILDERS, environment={"PATH": empty})
+    line = child.last_line(without.text)
+    works = without.status == 0 and "found: []" in line and "product: 60.0" in line
+    if not works and child.python("-c", _COMPUTE, *_BUILDERS).status != 0:
+        return Observation("broken", f"PyTorch cannot multiply here, with this machine's own PATH neither: {line}")
     here = [name for name in _BUILDERS if shutil.which(name)]
     return Observation(
         "fails" if works else "holds",
