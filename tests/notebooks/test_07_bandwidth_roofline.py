@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -17,15 +18,15 @@ LESSON = table.find("07")
 
 
 def test_bytes_over_time_is_the_bandwidth_that_it_names(text: str) -> None:
-    moved, milliseconds, rate = numbers(r"([\d.e-]+) GB in ([\d.e+]+) ms: \*\*([\d.e+]+) GB/s\*\*", text)
+    moved, milliseconds, rate = numbers(r"([\d.e-]+) GB in ([\d.e+]+) ms: \*\*([\d.,]+) GB/s\*\*", text)
     assert rate == pytest.approx(moved / milliseconds * 1000, rel=0.05)
-    work, milliseconds, rate = numbers(r"([\d.]+) GFLOP in ([\d.e+]+) ms: \*\*([\d.e+]+) GFLOP/s\*\*", text)
+    work, milliseconds, rate = numbers(r"([\d.,]+) GFLOP in ([\d.e+]+) ms: \*\*([\d.,]+) GFLOP/s\*\*", text)
     assert rate == pytest.approx(work / milliseconds * 1000, rel=0.05)
 
 
 def test_the_ridge_is_the_quotient_of_the_two_ceilings(text: str) -> None:
     memory, flops, ridge = numbers(
-        r"The ceilings of .+?:\*\* ([\d.e+]+) GB/s .+? and ([\d.e+]+) GFLOP/s .+? \*\*([\d.e+]+) FLOP per byte", text
+        r"The ceilings of .+?:\*\* ([\d.,]+) GB/s .+? and ([\d.,]+) GFLOP/s .+? \*\*([\d.e+]+) FLOP per byte", text
     )
     assert ridge == pytest.approx(flops / memory, rel=0.02)
 
@@ -113,7 +114,18 @@ def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"profile": "fast"}, {"batch_size": 0}, {"width": 0}, {"triad_mib": -1}, {"matrix": -1}, {"seconds": 0}]
+    "wrong",
+    [
+        {"profile": "fast"},
+        {"batch_size": 0},
+        {"width": 0},
+        {"width": 1.5},
+        {"triad_mib": -1},
+        {"triad_mib": 0.5},
+        {"matrix": -1},
+        {"matrix": 512.0},
+        {"seconds": 0},
+    ],
 )
 def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> None:
     names: dict[str, Any] = {"__name__": "__lesson__"}
@@ -123,3 +135,39 @@ def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> N
             exec(compile(source, "<lesson 07>", "exec"), names)
             if k == 0:
                 names.update(wrong)
+
+
+KEPT = (
+    "a",
+    "b",
+    "c",
+    "triad",
+    "triad_bytes",
+    "matrix",
+    "product",
+    "product_flops",
+    "placed",
+    "walk",
+    "chained",
+    "gbps",
+)
+OWN = (
+    ast.FunctionDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)  # have names of their own
+
+
+def assigned(node: ast.AST) -> set[str]:
+    """The notebook's names that this code binds."""
+    own = {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
+    return own.union(*(assigned(child) for child in ast.iter_child_nodes(node) if not isinstance(child, OWN)))
+
+
+def test_no_later_cell_takes_a_name_that_an_earlier_one_needs_when_it_runs_again() -> None:
+    code = [c for c in cells(LESSON) if c["cell_type"] == "code" and "parameters" not in c["metadata"].get("tags", [])]
+    bound = [assigned(ast.parse("".join(cell["source"]))) for cell in code]
+    assert {name: sum(name in names for names in bound) for name in KEPT} == dict.fromkeys(KEPT, 1)

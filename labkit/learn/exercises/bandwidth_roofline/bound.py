@@ -49,9 +49,9 @@ def _probe_which_bound(answer: Any) -> None:
     near = _say(answer, 200, 1000, 8.5, *rates)
     if near == "cache":
         raise Wrong("cache_margin", took=8.5, roof=10)
-    dense = _say(answer, 4000, 1000, 19.0, *rates)
+    dense = _say(answer, 4000, 1000, 15.0, *rates)
     if dense == "cache":
-        raise Wrong("cache_by_flops", took=19, moving=10)
+        raise Wrong("cache_by_flops", took=15, moving=10)
     if (slow, near, dense) != ("compute", "memory", "compute"):
         raise Wrong("other", got=", ".join((slow, near, dense)))
 
@@ -82,7 +82,7 @@ which_bound = Exercise(
         ),
         "never_neither": Hint(
             "{took} s where the roof allows {roof} s: neither memory nor arithmetic explains that.",
-            '`if measured_s > 3 * max(…): return "neither"`, before anything else ({took} s, roof {roof} s).',
+            '`if measured_s > 3 * max(…): return "neither"`, before "memory" and "compute" ({took} s, roof {roof} s).',
         ),
         "never_cache": Hint(
             "{took} s, but from memory the bytes alone take {roof} s. Where did they come from?",
@@ -203,6 +203,19 @@ def which_bound(flops, moved, measured_s, flops_per_s, bytes_per_s):
 def which_bound(flops, moved, measured_s, flops_per_s, bytes_per_s):
     memory, compute = moved / bytes_per_s, flops / flops_per_s
     if measured_s < 0.8 * memory or measured_s < compute:
+        return "cache"
+    if measured_s > 3 * max(memory, compute):
+        return "neither"
+    return "memory" if memory > compute else "compute"
+""",
+            "cache_by_flops",
+        ),
+        KnownMistake(
+            "cache below 0.8 times the larger time",
+            """
+def which_bound(flops, moved, measured_s, flops_per_s, bytes_per_s):
+    memory, compute = moved / bytes_per_s, flops / flops_per_s
+    if measured_s < 0.8 * max(memory, compute):
         return "cache"
     if measured_s > 3 * max(memory, compute):
         return "neither"

@@ -164,9 +164,12 @@ def _probe_conv_flops(answer: Any) -> None:
         right // side: "side_not_squared",
         right // side**2: "one_place",
         2 * c_in * c_out * kernel**2: "parameters",
+        right - batch * c_out * side**2: "one_addition_less",
+        right + batch * c_out * side**2: "with_bias",
+        right // side**2 * (side - kernel + 1) ** 2: "shrunk",
     }
     if got != right:
-        raise Wrong(named.get(int(got), "other"), got=got, expected=right)
+        raise Wrong(named.get(got, "other"), got=got, expected=right)
     wide = one_number(call(answer, 1, 2, 1, 1, 10), "not_a_number")
     if wide != 400:
         raise Wrong("other", got=wide, expected=400)
@@ -202,6 +205,18 @@ conv_flops = Exercise(
         "parameters": Hint(
             "that depends on the weights alone. The kernel is used anew at every place of every picture.",
             "times `side ** 2` places and `batch` pictures: {expected}, not {got}.",
+        ),
+        "one_addition_less": Hint(
+            "exact, since the first product needs no addition. By custom, as for the matrix product, it is counted.",
+            "2 FLOPs for each product, also for the first: {expected}, not {got}.",
+        ),
+        "with_bias": Hint(
+            "one addition for each output value is too many: that is the bias.",
+            "leave the bias out: {expected}, not {got}.",
+        ),
+        "shrunk": Hint(
+            "`side` is already that of the output map: nothing is to be taken off.",
+            "`side ** 2` places: {expected}, not {got}.",
         ),
         "other": Hint(
             "expected {expected} FLOPs, got {got}. How many output values are there, and what does each cost?",
@@ -247,6 +262,29 @@ conv_flops = Exercise(
             "twice the parameters",
             "def conv_flops(batch, c_in, c_out, kernel, side):\n    return 2 * c_out * c_in * kernel**2",
             "parameters",
+        ),
+        KnownMistake(
+            "one addition less",
+            "def conv_flops(batch, c_in, c_out, kernel, side):\n"
+            "    return batch * c_out * side**2 * (2 * c_in * kernel**2 - 1)",
+            "one_addition_less",
+        ),
+        KnownMistake(
+            "with the bias",
+            "def conv_flops(batch, c_in, c_out, kernel, side):\n"
+            "    return batch * c_out * side**2 * (2 * c_in * kernel**2 + 1)",
+            "with_bias",
+        ),
+        KnownMistake(
+            "side taken for that of the input",
+            "def conv_flops(batch, c_in, c_out, kernel, side):\n"
+            "    return 2 * batch * c_out * (side - kernel + 1) ** 2 * c_in * kernel**2",
+            "shrunk",
+        ),
+        KnownMistake(
+            "no number at all",
+            "def conv_flops(batch, c_in, c_out, kernel, side):\n    return math.inf * batch",
+            "other",
         ),
     ),
     variants=(

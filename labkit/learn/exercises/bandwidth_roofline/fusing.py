@@ -13,7 +13,7 @@ from labkit.learn.numbers import as_numbers
 def _pair(answer: Any, n: int, itemsize: int, extras: Sequence[int]) -> tuple[float, float]:
     got = as_numbers(call(answer, n, itemsize, list(extras)), "not_a_pair")
     if got.shape != (2,):
-        raise Wrong("not_a_pair", kind=f"{tuple(got.shape)} of numbers" if got.ndim else "number")
+        raise Wrong("not_a_pair", kind=f"{got.numel()} numbers" if got.ndim else "one number")
     return float(got[0]), float(got[1])
 
 
@@ -55,8 +55,8 @@ fused_bytes = Exercise(
     probe=_probe_fused_bytes,
     hints={
         "not_a_pair": Hint(
-            "give back two numbers, (separate, fused); this was a {kind}.",
-            "end with `return separate, fused`, not with a {kind}.",
+            "give back two numbers, (separate, fused); this was: {kind}.",
+            "end with `return separate, fused`: two numbers (this was: {kind}).",
         ),
         "exchanged": Hint(
             "both are right and in the wrong order.", "separate first, then fused: {expected}, not {got}."

@@ -18,7 +18,7 @@ _MATRIX: list[list[float | None]] = [
 def _pair(answer: Any, matrix: list[list[float | None]]) -> tuple[float, float]:
     got = as_numbers(call(answer, [list(row) for row in matrix]), "not_a_pair")
     if got.shape != (2,):
-        raise Wrong("not_a_pair", kind=f"{tuple(got.shape)} of numbers" if got.ndim else "number")
+        raise Wrong("not_a_pair", kind=f"{got.numel()} numbers" if got.ndim else "one number")
     return float(got[0]), float(got[1])
 
 
@@ -54,8 +54,8 @@ link_range = Exercise(
     probe=_probe_link_range,
     hints={
         "not_a_pair": Hint(
-            "give back two numbers, (slowest, fastest); this was a {kind}.",
-            "end with `return slowest, fastest`, not with a {kind}.",
+            "give back two numbers, (slowest, fastest); this was: {kind}.",
+            "end with `return slowest, fastest`: two numbers (this was: {kind}).",
         ),
         "exchanged": Hint("both are right and in the wrong order.", "slowest first: {expected}, not {got}."),
         "local": Hint(
