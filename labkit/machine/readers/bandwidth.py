@@ -10,13 +10,16 @@ import re
 from typing import Any
 
 from labkit.machine.readers.labels import bare_lines, unlabelled
-from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square, words
+from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square, unfolded, words
 from labkit.machine.readers.text import holds_any, lines, size
 
 WORDS = ("RocmBandwidthTest", "D/D", "Benchmark Result", "Device Index:", "Data Size", "Device: ", " Id: ")
 
 _VERSION = re.compile(r"\s*(?:>>\s*)?RocmBandwidthTest Version\s*:\s*\S", re.I)
-_HEADER = re.compile(r"\s*\|?\s*D/D(?:\s*$|\s+[\d.…])")
+_HEADER = re.compile(r"\s*\|?\s*D/D(?:\s*$|[\s|]+[\d.…])")
+_OWN_LINE = re.compile(
+    r"\s*(?:D/D|[DSB=#$>|.]|Unid|Inter|Link|Launch|Rocm)|\s{4,}\d{1,4}\s{2,}|\s*\d+\s+(?:Bytes|[KMG]?B)\b"
+)  # no rest of the line before
 _DEVICE = re.compile(r"\s*Device:\s+(\d+),\s*(.*)")
 _INDEX = re.compile(r"\s*Device Index:\s+(\d+)\s*$")
 _NAME = re.compile(r"\s*Device Name:\s+(.*\S)")
@@ -47,7 +50,7 @@ def begins(line: str) -> bool:
 
 def read(text: str) -> dict[str, Any]:
     """Facts of a cleaned text: devices, both matrices (GB/s), and ``transfers`` where sizes were swept. Never raises."""
-    bare = list(bare_lines(text))
+    bare = unfolded(list(bare_lines(text)), lambda line: _OWN_LINE.match(line) is not None, 3)
     text = "\n".join(bare) + ("\n" if text[-1:].isspace() else "")
     names: dict[int, str | None] = {}
     last = None
@@ -89,7 +92,7 @@ def _matrices(text: str) -> tuple[Matrix | None, Matrix | None, int]:
         widest = max(widest, columns)
         if kind in found and found[kind] is None:
             found[kind] = square(rows, columns)
-    if found["bi"] and titles[0].lastgroup == "bi":
+    if found["bi"] and found["uni"] is None and titles[0].lastgroup == "bi":
         found["uni"] = _headless(text[: titles[0].start()], len(found["bi"]))
     return found["uni"], found["bi"], widest
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 Matrix = list[list[float | None]]
 
@@ -40,4 +41,33 @@ def square(rows: Mapping[int, Sequence[float | None]], devices: int) -> Matrix |
 
 def words(text: str) -> list[str]:
     """The words of a stretch of text, without what a page draws or writes around a table."""
-    return re.sub(r":mark:|[`|]|\\(?=\s)", " ", text).split()
+    return re.sub(r":mark:|[`|]|\\(?=\s)|(?<![^\s|]):?-{3,}:?(?![^\s|])", " ", text).split()
+
+
+def unfolded(lines: Sequence[str], is_own: Callable[[str], bool], decimals: int) -> list[str]:
+    """Lines that a terminal folded at its width, whole again; a cell or a name may be cut in two.
+
+    The width is the largest length of lines whose next line is no line of its own (``is_own``); lines that were folded between
+    words may have lost their blanks and be shorter. Cells with all their ``decimals`` end there.
+
+    >>> unfolded(["x" * 56 + " 1.2", "5 3.00", "y" * 56 + " 4.5", "0"], lambda line: line[0] in "xy", 2)[1][-4:]
+    '4.50'
+    """
+    folded = [
+        len(line)
+        for line, rest in pairwise(lines)
+        if 60 <= len(line) <= 400 and rest.strip() and not is_own(rest) and is_own(line)
+    ]
+    width = max(folded, default=0)
+    if sum(width - 12 < length for length in folded) < 2:  # one column less: blanks at the fold are lost
+        return list(lines)
+    whole: list[str] = []
+    is_open = False  # whether the last line was as long as the terminal is wide
+    for line in lines:
+        if is_open and line.strip() and not is_own(line):
+            ended = re.search(rf"(?:\.\d{{{decimals}}}|N/A)$", whole[-1]) is not None
+            whole[-1] += (" " if ended else "") + line
+        else:
+            whole.append(line)
+        is_open = len(line) == width
+    return whole

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from labkit.machine.readers.labels import bare_lines, unlabelled
-from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square
+from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square, unfolded
 from labkit.machine.readers.text import holds_any, lines
 
 WORDS = (
@@ -38,6 +38,10 @@ _EXECUTOR = re.compile(r"\s*\|?\s*Executor:\s+\w+\s+\S+\s*\|\s*[\d.]+\s+GB/s")
 _TRANSFER = re.compile(
     r"\s*\|?\s*Transfer\s+\d+\s*\|\s*([\d.]+)\s+GB/s\s*\|\s*[\d.]+\s+ms\s*\|\s*(\d+)\s+bytes\s*\|"
     r"\s*(\w+)\s*->\s*\S+\s*->\s*(\w+)"
+)
+_OWN_LINE = re.compile(  # no rest of the line before
+    rf"\s*(?:[CG]PU\s+\d+\s*(?:{_ARROW}|min|max|sd|[\s|,]+{CELL})|SRC|D/D|Unid|Bid|Bytes|Aver|CPU->|Aggr|Summ|RTotal"
+    r"|Transfer|Test|Executor|[A-Z][A-Z0-9_]{4,}\s|[-=#$>\[|])"
 )
 _TEST = re.compile(r"\s*Test\s+\d+\s*:\s*(?:\[(\d+) bytes\])?")
 # versions 1.x before 1.11: the triplet stands in front, the size in the test's line
@@ -78,7 +82,8 @@ def begins(line: str) -> bool:
 def read(text: str) -> dict[str, Any]:
     """Facts of a cleaned text: devices and both matrices (GB/s). Never raises."""
     ends_open = not text[-1:].isspace()
-    text = _plain("\n".join(bare_lines(text))) + ("" if ends_open else "\n")
+    bare = unfolded(list(bare_lines(text)), lambda line: _OWN_LINE.match(line) is not None, 2)
+    text = _plain("\n".join(bare)) + ("" if ends_open else "\n")
     header = _header(text)
     uni: dict[str, list[str]] = {}
     both: dict[str, list[str]] = {}

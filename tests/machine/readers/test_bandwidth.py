@@ -199,3 +199,14 @@ def test_no_mixture_raises_and_matrices_are_square(pieces: list[str], cut: int) 
     json.dumps(facts, allow_nan=False)
     for found in both(facts):
         assert found is None or {len(row) for row in found} == {len(found)}
+
+
+def test_the_order_of_the_tables_does_not_matter() -> None:
+    assert both(read(HEAD + BI_TEXT + UNI_TEXT)) == (UNI, BI)
+
+
+def test_a_table_of_a_page() -> None:
+    cells = [[str(at), *("N/A" if cell is None else f"{cell:.3f}" for cell in row)] for at, row in enumerate(UNI)]
+    rows = [["D/D", *map(str, range(len(UNI)))], ["---"] * (len(UNI) + 1), *cells]
+    text = "Unidirectional copy peak bandwidth GB/s\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    assert both(read(text)) == (UNI, None)
