@@ -116,8 +116,12 @@ def run(
     other = compared.read(against) if against else None
     before = chosen(Results.read(earlier), what, earlier) if earlier else None
     found = before or measure(what, seconds=seconds, progress=Teller(sys.stderr))
-    if output:  # first: what took its time must not be lost by what comes after it
-        found.write(output)
+    lost: LabkitError | None = None
+    if output:  # first, and a failure is told last: what took its time must not be lost, neither way
+        try:
+            found.write(output)
+        except LabkitError as error:
+            lost = error
     if as_json:
         told = {"against": {"file": other.name, **other.facts}} if other else {}
         print(json.dumps({**found.to_dict(), **told}, ensure_ascii=False, indent=1))
@@ -127,6 +131,8 @@ def run(
             print("\n" + beside(found, other))
     if figure and picture:
         _draw(picture(found, other), figure)
+    if lost:
+        raise lost
     for name in (output, figure):
         if name:
             print(f"Written: {name}", file=sys.stderr if as_json else sys.stdout)

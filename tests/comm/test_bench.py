@@ -44,6 +44,19 @@ def test_json_is_all_that_is_printed(capsys, tmp_path) -> None:
     assert "Written" in err
 
 
+def test_a_file_that_cannot_be_written_does_not_take_the_results_with_it(capsys, tmp_path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+
+    def slow(what, *, seconds, progress) -> Results:
+        folder.rmdir()  # somebody tidies up while it measures
+        return Results((SERIES,))
+
+    with pytest.raises(LabkitError, match="cannot be written"):
+        bench.run(["memory"], text=text_of, output=str(folder / "bench.json"), measure=slow)
+    assert capsys.readouterr().out == "text of 1\n"
+
+
 def test_an_interrupt_leaves_the_old_file_and_no_half_one(tmp_path) -> None:
     path = tmp_path / "bench.json"
     bench.run([], text=text_of, output=str(path), measure=measured)

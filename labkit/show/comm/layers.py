@@ -129,6 +129,12 @@ def _names(axes: Any, drawn: Sequence[Placed], scale: float) -> None:
             ha="left" if right else "right",
             va="center",
             fontsize=8.5,
+            bbox={
+                "facecolor": style.BACKGROUND,
+                "edgecolor": "none",
+                "pad": 0.6,
+                "alpha": 0.8,
+            },  # readable on a roof's line
             arrowprops={"arrowstyle": "-", "color": "#999999", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 5},
             zorder=4,
         )
