@@ -80,9 +80,10 @@ def indexes_in_use() -> Observation:
     below = [name for name in usable if wheels.version(name[4:]) < (6, 1)]
     oldest = min(usable, key=lambda name: wheels.version(name[4:]))
     saw = "holds" if below or oldest == "rocm6.1" else "deprecated"
+    newest = [row.torch for row in wheels.TORCH_INDEXES if row.established][-1]
     return Observation(
         saw,
-        f"By the catalog torch 2.10 to {wheels.TESTED_TORCH.rsplit('.', 1)[0]} come from {', '.join(usable)}. "
+        f"By the catalog torch 2.10 to {newest} come from {', '.join(usable)}. "
         f"The oldest of them is {oldest}, so '6.1 or newer' chooses nothing.",
     )
 
