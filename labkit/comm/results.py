@@ -211,12 +211,15 @@ class Results:
 
     @staticmethod
     def read(path: str | Path) -> Results:
-        """The results in a file. Raises LabkitError where it cannot be read or holds something else."""
+        """The results in a file, also in one that PowerShell's ``>`` wrote (UTF-16). Raises LabkitError where it cannot be
+        read or holds something else."""
+        from labkit.machine.readers.recognise import decode
+
         try:
-            text = Path(path).read_text(encoding="utf-8", errors="replace")
+            content = Path(path).read_bytes()
         except OSError as error:
             raise LabkitError(f"{path} cannot be read: {error.strerror or error}.", "Check the name.") from error
-        return Results.from_json(text, str(path))
+        return Results.from_json(decode(content) or "", str(path))
 
 
 def _series_dict(s: Series) -> dict[str, Any]:

@@ -149,3 +149,17 @@ def test_the_card_is_plain_and_names_the_device() -> None:
     card = machine_card()
     assert json.loads(json.dumps(card)) == card
     assert card["device"] and any(label == "torch" for label, _ in card["rows"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_file_that_powershell_wrote_is_read_as_well(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text(RESULTS.to_json(), encoding=encoding)
+    assert Results.read(path) == RESULTS
+
+
+def test_a_file_of_bytes_is_no_results(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_bytes(bytes(range(256)) * 8)
+    with pytest.raises(LabkitError, match="no results of labkit bench"):
+        Results.read(path)
