@@ -17,6 +17,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from labkit.errors import LabkitError
 
@@ -388,14 +389,14 @@ def _bench(options: argparse.Namespace) -> int:
     from labkit.comm import bench
     from labkit.show.comm import tables
 
-    beside = picture = None
+    drawing: dict[str, Any] = {}
     if options.against or options.figure:
-        from labkit.show.comm.beside import picture
-        from labkit.show.comm.beside import size_by_size as beside
+        from labkit.show.comm import beside
+
+        drawing = {"beside": beside.size_by_size, "picture": beside.picture}
     return bench.run(
-        options.what, text=tables.as_text, beside=beside, picture=picture, seconds=options.seconds,
-        as_json=options.json, output=options.output, against=options.against, figure=options.figure,
-        earlier=options.earlier,
+        options.what, text=tables.as_text, seconds=options.seconds, as_json=options.json, output=options.output,
+        against=options.against, figure=options.figure, earlier=options.earlier, **drawing,
     )  # fmt: skip
 
 

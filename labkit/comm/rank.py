@@ -79,6 +79,8 @@ def _settle(rank: int, ranks: int, folder: str, settings: Mapping[str, str]) -> 
         with contextlib.suppress(OSError):
             os.setsid()  # Ctrl-C and a notebook's interrupt go to the parent alone, which ends the ranks
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):  # held back where the fork server could not load ``preloaded``
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _die_with_parent()
     own = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": ranks}
     os.environ.update({"OMP_NUM_THREADS": "1", **settings, **{name: str(value) for name, value in own.items()}})

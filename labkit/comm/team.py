@@ -26,7 +26,15 @@ from typing import Any
 
 from labkit.comm import rank as ranks_side
 from labkit.comm.available import backend_for, distributed_missing, loopback_settings
-from labkit.comm.processes import context_for_ranks, ended_how, kill, unnamed_main, where_it_is
+from labkit.comm.processes import (
+    context_for_ranks,
+    ended_how,
+    interrupt_later,
+    kill,
+    server_ready,
+    unnamed_main,
+    where_it_is,
+)
 from labkit.comm.rank import Failure, Order
 from labkit.comm.sources import place_of
 from labkit.errors import LabkitError
@@ -105,12 +113,16 @@ class Team:
         if self._members and all(member.process.is_alive() for member in self._members):
             return self
         self._end()
-        self._folder = Path(tempfile.mkdtemp(prefix="labkit-team-"))
-        self._read = {}
         context = context_for_ranks()
         try:
-            with unnamed_main():
-                for number in range(self.ranks):
+            if not server_ready(START_S):
+                raise LabkitError(
+                    f"The server that starts ranks did not load torch within {START_S:g} s.", "Try again."
+                )
+            self._folder = Path(tempfile.mkdtemp(prefix="labkit-team-"))
+            self._read = {}
+            for number in range(self.ranks):
+                with unnamed_main(), interrupt_later():
                     self._members.append(self._launch(context, number))
             self._collect(time.monotonic() + START_S, START_S, "to start")
         except KeyboardInterrupt:

@@ -54,7 +54,7 @@ def _rows(s: Series, other: Reference) -> list[tuple[str, ...]]:
     factor = formulas.busbw_factor(s.name, s.ranks or 1) / 1e9
     here = {p.bytes: p for p in s.points}
     there = {int(row["bytes"]): row for row in other.rows}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for at in sorted({*here, *there}):
         p, row = here.get(at), there.get(at)
         mine: tuple[str, str, str] = ("-", "-", "-")
