@@ -37,9 +37,9 @@ def _of(theme: str) -> tuple[Claim, ...]:
 
 @dataclass(frozen=True, repr=False)
 class Deck:
-    """The claims of one theme, each with a menu for a guess; ``guesses`` is the learner's own dict, id -> verdict.
+    """The claims of one theme, each with buttons for a guess; ``guesses`` is the learner's own dict, id -> verdict.
 
-    ``str()`` is the same without menus. What stands in the dict is shown, and what is chosen in a menu is written there.
+    ``str()`` is the same without buttons. What stands in the dict is shown, and what is chosen is written there.
     """
 
     title: str
@@ -68,36 +68,36 @@ class Deck:
         return f"<br>Your guess: <b>{guess}</b>" if guess else ""
 
     def widget(self) -> Any:
-        """The ipywidgets box: each claim with a menu that the keyboard reaches, and a line that says what is still open."""
+        """The ipywidgets box: each claim with a button for each verdict, and a line that says what was chosen and is open.
+
+        Buttons and no menus: in a notebook JupyterLab takes the arrow keys that a menu needs, and leaves Tab, Space and Enter.
+        """
         import ipywidgets as widgets
 
-        words = [("(no guess)", ""), *((name.lower(), name) for name in VERDICTS)]
         line = widgets.HTML(told(self._left()))
 
         def say(text: str) -> None:
             line.value = text
 
-        def menu(claim: Claim) -> Any:
-            made = widgets.Dropdown(
-                options=words,
-                value=verdict_of(self.guesses.get(claim.id, "")),
-                description=f"{claim.id} is",
-                layout=widgets.Layout(width="240px", max_width="calc(100% - 4px)"),
+        def choice(claim: Claim) -> Any:
+            made = widgets.ToggleButtons(
+                options=[(name.lower(), name) for name in VERDICTS],
+                value=verdict_of(self.guesses.get(claim.id, "")) or None,
+                tooltips=[f"{claim.id}: {meaning}" for meaning in VERDICTS.values()],
+                style={"button_width": "auto"},
+                layout=widgets.Layout(margin="0 0 6px 10px", max_width="calc(100% - 14px)"),
             )
 
             def picked(change: dict[str, Any]) -> None:
-                if change["new"]:
-                    self.guesses[claim.id] = change["new"]
-                else:
-                    self.guesses.pop(claim.id, None)
-                say(told(self._left()))
+                self.guesses[claim.id] = change["new"]
+                say(told(f"{claim.id}: {change['new'].lower()}. {self._left()}"))
 
             made.observe(guarded(picked, say), names="value")
             return made
 
         rows: list[Any] = [widgets.HTML(f"<div style='{FRAME}'><b>{escape(self.title)}</b></div>")]
         for claim in self.claims:
-            rows += [widgets.HTML(f"<div style='{FRAME};padding:2px 12px'>{_says(claim)}</div>"), menu(claim)]
+            rows += [widgets.HTML(f"<div style='{FRAME};padding:2px 12px'>{_says(claim)}</div>"), choice(claim)]
         return widgets.VBox([*rows, line])
 
     def _left(self) -> str:

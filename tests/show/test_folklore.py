@@ -24,8 +24,9 @@ def outcome(number: str, saw: str, evidence: str = "seen <b>so</b>") -> Outcome:
     return Outcome(claim, Observation(saw, evidence), agrees(claim.verdict, saw), 0.1)
 
 
-def menus(widget: Any) -> list[Any]:
-    return [child for child in widget.children if type(child).__name__ == "Dropdown"]
+def choices(widget: Any) -> dict[str, Any]:
+    """The row of buttons of each claim, by the claim's id."""
+    return {box.tooltips[0].split(":")[0]: box for box in widget.children if type(box).__name__ == "ToggleButtons"}
 
 
 def test_the_decks_together_hold_every_claim_once() -> None:
@@ -42,16 +43,15 @@ def test_the_words_of_a_deck_do_not_give_the_verdict_away(theme: str) -> None:
     assert not any(verdict in str(made) for verdict in VERDICTS)
 
 
-def test_a_menu_writes_into_the_dict_and_shows_what_stands_there() -> None:
+def test_a_button_writes_into_the_dict_and_shows_what_stands_there() -> None:
     guesses = {"1.39": "outdated"}
-    made = deck("variables", guesses)
-    widget = made.widget()
-    by_id = {menu.description: menu for menu in menus(widget)}
-    assert by_id["1.39 is"].value == "OUTDATED" and by_id["1.40 is"].value == ""
-    by_id["1.40 is"].value = "TRUE"
-    assert guesses == {"1.39": "outdated", "1.40": "TRUE"} and "2 of 6 guessed" in widget.children[-1].value
-    by_id["1.39 is"].value = ""
-    assert guesses == {"1.40": "TRUE"} and "Your guess: true" in str(deck("variables", guesses))
+    widget = deck("variables", guesses).widget()
+    rows = choices(widget)
+    assert len(rows) == 6 and rows["1.39"].value == "OUTDATED" and rows["1.40"].value is None
+    rows["1.40"].value = "TRUE"
+    assert guesses == {"1.39": "outdated", "1.40": "TRUE"} and "1.40: true. 2 of 6 guessed" in widget.children[-1].value
+    rows["1.39"].value = "WRONG"
+    assert guesses["1.39"] == "WRONG" and "Your guess: true" in str(deck("variables", guesses))
 
 
 @pytest.mark.parametrize("call", [lambda: deck("variables", {"1.39": "maybe"}), lambda: score({"1.39": "maybe"})])
