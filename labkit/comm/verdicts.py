@@ -7,38 +7,29 @@ A figure is called low only against one that AMD itself published for the same G
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from labkit.catalog import links
+from labkit.comm.link_verdicts import fastest_link, inside_one, matrices_of, names_of, on_matrices
+from labkit.comm.verdict import Verdict
 
-Matrix = list[list["float | None"]]
-
-MUCH = 0.6  # of the fastest pair of the same kind: below it a link is called slow
-ONE_WAY = 0.75  # of the other direction: below it a link is called uneven
 LOW = 0.9  # of a published figure: below it a result is called low
 LARGE = 1 << 30  # bytes from which busbw tells of links and no longer of latency
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """``code`` for programs, ``sentence`` for people, ``quote``: the figure as the text has it."""
-
-    code: str
-    sentence: str
-    quote: str
-
-
 def judge(facts: Mapping[str, Any], *, gpus: int | None = None, topology: str | None = None) -> tuple[Verdict, ...]:
-    """Verdicts on the facts of one file, gravest first; empty for other kinds and where nothing stands out.
+    """Verdicts on the facts of one file, what is wrong before what is only to be noted; empty for other kinds and where nothing stands out.
 
     ``gpus``: how many the machine has; ``topology``: the product that is linked ('Instinct MI300X'), where the text does not name it.
     """
+    found: list[Verdict] = []
+    if facts.get("kind") in ("rccl-tests", "rccl-log", "rccl-ras"):
+        found += _job(facts)
     if facts.get("kind") == "rccl-tests":
-        return tuple(_collective(facts, gpus, topology))
-    if facts.get("kind") in ("rocm-bandwidth-test", "transferbench"):
-        return tuple(_matrices(facts))
-    return ()
+        found += _collective(facts, gpus, topology)
+    elif facts.get("kind") in ("rocm-bandwidth-test", "transferbench"):
+        found += on_matrices(facts)
+    return tuple(sorted(found, key=lambda verdict: verdict.is_note))
 
 
 def claimed(gbps: float, facts: Mapping[str, Any] | None = None) -> Verdict | None:
@@ -46,25 +37,39 @@ def claimed(gbps: float, facts: Mapping[str, Any] | None = None) -> Verdict | No
 
     It is one when it stands on the diagonal of the matrix in ``facts``, or of the matrix that AMD published for the MI300A.
     """
-    for matrix in _both(facts or {}):
+    for matrix in matrices_of(facts or {}):
         for at, row in enumerate(matrix):
             cell = row[at] if at < len(row) else None
             if cell is not None and abs(cell - gbps) <= 0.001 * gbps:
-                return _local(gbps, _names(facts or {}, len(matrix))[at], _fastest_link(matrix))
+                return inside_one(gbps, names_of(facts or {}, len(matrix))[at], fastest_link(matrix))
     for figures in links.matrices():
         if abs(figures.local_high_gbps - gbps) <= 0.0005 * gbps:
             sentence = (
                 f"{gbps:g} GB/s is a copy inside one device: AMD's {figures.product} matrix has it on the diagonal. "
                 f"Between two devices the same matrix has {figures.link_low_gbps:g} to {figures.link_high_gbps:g} GB/s."
             )
-            return Verdict("local-memory-not-a-link", sentence, f"{gbps:g}")
+            return Verdict("local-memory-not-a-link", sentence, f"{gbps:g}", is_note=True)
     return None
 
 
-def _local(gbps: float, name: str, link: float | None) -> Verdict:
-    other = "" if link is None else f" Between two devices this table has at most {link:g} GB/s."
-    sentence = f"{gbps:g} GB/s is a copy inside {name}: its local memory, not a link.{other}"
-    return Verdict("local-memory-not-a-link", sentence, f"{gbps:g}")
+def _job(facts: Mapping[str, Any]) -> list[Verdict]:
+    """What went wrong with the job itself, and where to look first."""
+    problem, ranks, here = facts.get("problem"), facts.get("ranks"), facts.get("ranks_present")
+    if problem == "rccl-crash":
+        say = "The run did not end well. The first error in its text is the one to look for; dmesg on that node has the kernel's side."
+        return [Verdict("crash", say, problem)]
+    if problem == "rccl-iommu":
+        say = (
+            "The kernel command line lacks iommu=pt: traffic between GPUs may hang. Add it and restart; "
+            "inside a virtual machine it is not needed."
+        )
+        return [Verdict("iommu", say, "iommu=pt")]
+    if problem == "rccl-missing-rank":
+        some = f"{ranks - here} of {ranks} ranks" if ranks and here is not None else "Some ranks"
+        verb = "does" if some.startswith("1 of") else "do"
+        say = f"{some} {verb} not answer: look at the process and its node; the others wait for it."
+        return [Verdict("missing-rank", say, some)]
+    return []
 
 
 def _collective(facts: Mapping[str, Any], gpus: int | None, topology: str | None) -> list[Verdict]:
@@ -76,7 +81,13 @@ def _collective(facts: Mapping[str, Any], gpus: int | None, topology: str | None
         say = f"The data came out wrong ({where}): do not train over these links, and believe none of the rates."
         found.append(Verdict("data-errors", say, where))
     ranks = facts.get("ranks")
-    if ranks == 1 and gpus != 1:
+    if apart := facts.get("separate_runs"):
+        say = (
+            f"{apart} processes ran the test each for itself (every one is rank 0), so nothing was sent between them: "
+            "the test was built without MPI. Build it with MPI=1 and start it with mpirun again."
+        )
+        found.append(Verdict("built-without-mpi", say, f"rank 0, {apart} times"))
+    elif ranks == 1 and gpus != 1:
         have = f" of {gpus}" if gpus else ""
         say = (
             f"One GPU{have} took part, so nothing was sent to another: "
@@ -87,7 +98,7 @@ def _collective(facts: Mapping[str, Any], gpus: int | None, topology: str | None
         found.append(Verdict("fewer-gpus-tested", f"{ranks} of {gpus} GPUs took part.", f"ranks {ranks}"))
     if rows and facts.get("checked") is False:
         say = "The results were not checked (N/A, as with -c 0): a fast wrong answer would look the same."
-        found.append(Verdict("wrong-not-checked", say, "N/A"))
+        found.append(Verdict("wrong-not-checked", say, "N/A", is_note=True))
     if rows:
         largest = max(rows, key=lambda row: row["bytes"])
         found += _average(facts, rows, largest)
@@ -108,7 +119,7 @@ def _average(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], larges
         f"The average of {mean:g} GB/s {span}; small ones measure latency. "
         f"Say the largest: {largest['busbw_gbps']:g} GB/s busbw at {_bytes(largest['bytes'])}."
     )
-    return [Verdict("latency-bound-average", say, f"{mean:g}")]
+    return [Verdict("latency-bound-average", say, f"{mean:g}", is_note=True)]
 
 
 def _against(facts: Mapping[str, Any], largest: Mapping[str, Any], topology: str | None) -> list[Verdict]:
@@ -119,111 +130,20 @@ def _against(facts: Mapping[str, Any], largest: Mapping[str, Any], topology: str
         return []
     rows = links.reference(what, names[0], ranks, facts.get("hosts") or 1)
     if not rows:
-        say = f"No established figure for {what} over {ranks} GPUs of this kind ({names[0]}): compare with another run of the same node."
-        return [Verdict("no-established-figure", say, f"{rate:g}")]
+        say = f"No established figure for {what} over {ranks} GPUs of this kind ({names[0]}): compare with another run on the same nodes."
+        return [Verdict("no-established-figure", say, f"{rate:g}", is_note=True)]
     if largest["bytes"] < LARGE:
         return []
     row = min(rows, key=lambda entry: abs(entry.bytes - largest["bytes"]))
-    if rate >= LOW * row.busbw_gbps:
+    accepted = row.accept_busbw_gbps if row.bytes == largest["bytes"] else None
+    if rate >= (accepted or LOW * row.busbw_gbps):
         return []
+    limit = f", and calls healthy from {accepted:g}" if accepted else ""
     say = (
         f"{rate:g} GB/s busbw at {_bytes(largest['bytes'])} is {rate / row.busbw_gbps:.0%} of what AMD measured on {ranks} {row.product} "
-        f"({row.busbw_gbps:g} GB/s at {_bytes(row.bytes)}): look at NUMA balancing, iommu=pt and the links."
+        f"({row.busbw_gbps:g} GB/s at {_bytes(row.bytes)}{limit}): look at NUMA balancing, iommu=pt and the links."
     )
     return [Verdict("busbw-under-topology", say, f"{rate:g}")]
-
-
-def _both(facts: Mapping[str, Any]) -> list[Matrix]:
-    return [facts[key] for key in ("unidirectional_gbps", "bidirectional_gbps") if facts.get(key)]
-
-
-def _names(facts: Mapping[str, Any], devices: int) -> list[str]:
-    """What to call the devices: as the tool does ('GPU 03'), or 'device 3 (name)'."""
-    given = list(facts.get("names") or ())[:devices]
-    given += [None] * (devices - len(given))
-    if facts.get("kind") == "transferbench":
-        return [name or f"device {at}" for at, name in enumerate(given)]
-    return [f"device {at}" for at in range(devices)]
-
-
-def _fastest_link(matrix: Sequence[Sequence[float | None]]) -> float | None:
-    cells = [cell for at, row in enumerate(matrix) for to, cell in enumerate(row) if at != to and cell is not None]
-    return max(cells, default=None)
-
-
-def _matrices(facts: Mapping[str, Any]) -> list[Verdict]:
-    found: list[Verdict] = []
-    for matrix in _both(facts):
-        names = _names(facts, len(matrix))
-        diagonal = {at: cell for at, row in enumerate(matrix) if (cell := row[at]) is not None}
-        top = max(diagonal, key=lambda at: diagonal[at], default=None)
-        link = _fastest_link(matrix)
-        if top is not None and (link is None or diagonal[top] > link):
-            found.append(_local(diagonal[top], names[top], link))
-    uni = facts.get("unidirectional_gbps")
-    if uni:
-        found += _links(uni, _names(facts, len(uni)), _gpus(facts, uni))
-    one = uni or facts.get("bidirectional_gbps")
-    if one:
-        found += _missing(one, _gpus(facts, one))
-    return found
-
-
-def _gpus(facts: Mapping[str, Any], matrix: Sequence[Sequence[float | None]]) -> list[int]:
-    """The devices that are GPUs. Where no name tells, those that copy within themselves; where none does, all."""
-    names = list(facts.get("names") or ())
-    if names and facts.get("kind") == "transferbench":
-        return [at for at, name in enumerate(names) if str(name).startswith("GPU") and at < len(matrix)]
-    local = [at for at, row in enumerate(matrix) if row[at] is not None]
-    return local or list(range(len(matrix)))
-
-
-def _links(matrix: Sequence[Sequence[float | None]], names: Sequence[str], gpus: Sequence[int]) -> list[Verdict]:
-    """One way of a link slower than the other, and pairs far slower than the fastest."""
-    found = []
-    uneven = []
-    for at in range(len(matrix)):
-        for to in range(at + 1, len(matrix)):
-            there, back = matrix[at][to], matrix[to][at]
-            # between a CPU and a GPU the two ways use different engines: only a large difference is worth a word
-            limit = ONE_WAY if at in gpus and to in gpus else 0.5
-            if there and back and min(there, back) < limit * max(there, back):
-                uneven.append((min(there, back) / max(there, back), at, to))
-    if uneven:
-        _, at, to = min(uneven)
-        there, back = matrix[at][to] or 0.0, matrix[to][at] or 0.0
-        more = f" ({len(uneven) - 1} more pairs like it.)" if len(uneven) > 1 else ""
-        say = (
-            f"{names[at]} to {names[to]} runs at {there:g} GB/s, the way back at {back:g}: "
-            f"look at that link's width and its host's slot.{more}"
-        )
-        found.append(Verdict("asymmetric-link", say, f"{there:g} / {back:g}"))
-    pairs = {(at, to): matrix[at][to] for at in gpus for to in gpus if at != to and matrix[at][to]}
-    rates = {pair: rate for pair, rate in pairs.items() if rate}
-    if rates:
-        best, worst = max(rates, key=lambda pair: rates[pair]), min(rates, key=lambda pair: rates[pair])
-        slow = [pair for pair, rate in rates.items() if rate < MUCH * rates[best]]
-        if slow:
-            say = (
-                f"{len(slow)} of {len(rates)} ways between GPUs are under {MUCH:.0%} of the fastest: "
-                f"{names[worst[0]]} to {names[worst[1]]} has {rates[worst]:g} GB/s, "
-                f"{names[best[0]]} to {names[best[1]]} {rates[best]:g}. "
-                "The slow ones have fewer links or cross the sockets; the topology (amd-smi topology) tells which."
-            )
-            found.append(Verdict("uneven-links", say, f"{rates[worst]:g} / {rates[best]:g}"))
-    return found
-
-
-def _missing(matrix: Sequence[Sequence[float | None]], gpus: Sequence[int]) -> list[Verdict]:
-    pairs = [(at, to) for at in gpus for to in gpus if at != to]
-    lost = [pair for pair in pairs if matrix[pair[0]][pair[1]] is None]
-    if not lost:
-        return []
-    say = (
-        f"{len(lost)} of {len(pairs)} ways between GPUs have no figure: "
-        "these devices cannot reach each other directly, or the text was cut."
-    )
-    return [Verdict("missing-cells", say, "N/A")]
 
 
 def _bytes(size: int) -> str:

@@ -67,6 +67,28 @@ def test_a_healthy_run_gets_none() -> None:
         (run([0.5, 20.0, 314.0], avg_busbw_gbps=102.138), {}, "latency-bound-average", "314 GB/s busbw at 8 GiB"),
         (run([314.0], avg_busbw_gbps=102.138), {}, "latency-bound-average", "does not show"),
         (run([150.0]), {}, "busbw-under-topology", "47%"),
+        (run([298.0]), {}, "busbw-under-topology", "healthy from 304"),
+        (run([300.0], problem="rccl-crash"), {}, "crash", "dmesg"),
+        (run([0.0], ranks=1, separate_runs=2), {"gpus": 8}, "built-without-mpi", "2 processes"),
+        ({"kind": "rccl-log", "problem": "rccl-iommu", "ranks": 4}, {}, "iommu", "iommu=pt"),
+        (
+            {"kind": "rccl-ras", "problem": "rccl-missing-rank", "ranks": 8, "ranks_present": 7},
+            {},
+            "missing-rank",
+            "1 of 8 ranks does",
+        ),
+        (
+            {"kind": "rccl-ras", "problem": "rccl-missing-rank", "ranks": 8, "ranks_present": 6},
+            {},
+            "missing-rank",
+            "2 of 8 ranks do",
+        ),
+        (
+            {"kind": "rccl-ras", "problem": "rccl-missing-rank", "ranks": 8, "ranks_present": None},
+            {},
+            "missing-rank",
+            "Some ranks do",
+        ),
         (run([150.0], gpu_names=[]), {"topology": "Instinct MI300X"}, "busbw-under-topology", "316.55"),
         (
             run([25.0], ranks=4, gpu_names=["AMD Radeon PRO W7900"]),
@@ -99,12 +121,13 @@ def test_wrong_values_are_quoted_with_their_size() -> None:
         run([150.0], ranks=None),
         run([150.0], gpu_names=[]),
         run([150.0], gpu_names=["A", "B"]),
-        run([290.0]),  # within a tenth of AMD's figure
+        run([305.0]),  # AMD calls a node healthy from 304
+        run([290.0], rows=[run([290.0])["rows"][0] | {"bytes": 1 << 30}]),  # within a tenth of AMD's figure
         run([]),
         {"kind": "rccl-log", "problem": None, "ranks": 8},
         {"kind": "rocminfo", "agents": []},
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_nothing_is_said_without_grounds(facts: dict[str, Any]) -> None:
     assert not {"busbw-under-topology", "no-established-figure", "data-errors"} & set(codes(facts))

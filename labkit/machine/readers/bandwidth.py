@@ -22,6 +22,7 @@ _OWN_LINE = re.compile(
 )  # no rest of the line before
 _DEVICE = re.compile(r"\s*Device:\s+(\d+),\s*(.*)")
 _INDEX = re.compile(r"\s*Device Index:\s+(\d+)\s*$")
+_IS_GPU = re.compile(r"\s*Device Type:\s+GPU\b")
 _NAME = re.compile(r"\s*Device Name:\s+(.*\S)")
 _SOURCE = re.compile(r"[=\s]*Src (?:Device|Pool) Id:\s*(\d+)")
 _TARGET = re.compile(r"[=\s]*Dst (?:Device|Pool) Id:\s*(\d+)")
@@ -53,13 +54,20 @@ def read(text: str) -> dict[str, Any]:
     bare = unfolded(list(bare_lines(text)), lambda line: _OWN_LINE.match(line) is not None, 3)
     text = "\n".join(bare) + ("\n" if text[-1:].isspace() else "")
     names: dict[int, str | None] = {}
+    gpus: set[int] = set()
     last = None
     for line in bare:
         if found := _DEVICE.match(line):
             names[int(found.group(1)[:6])] = found.group(2).split(",")[0].strip() or None
+            if re.search(
+                r",\s*(?:GPU-|\w{1,8}:\w+\.)", found.group(2)
+            ):  # a processor has no identity and no PCI address
+                gpus.add(int(found.group(1)[:6]))
         elif found := _INDEX.match(line):
             last = int(found.group(1)[:6])
             names.setdefault(last, None)
+        elif last is not None and _IS_GPU.match(line):
+            gpus.add(last)
         elif last is not None and (found := _NAME.match(line)):
             names[last], last = found.group(1), None
     uni, both, columns = _matrices(text)
@@ -70,6 +78,7 @@ def read(text: str) -> dict[str, Any]:
         "unidirectional_gbps": uni,
         "bidirectional_gbps": both,
         "names": [names.get(at) for at in range(devices or 0)] if names else None,
+        "gpus": sorted(gpus) or None,
     }
     if transfers := _transfers(bare, ends_open=not text.endswith("\n")):
         facts["transfers"] = transfers

@@ -74,9 +74,11 @@ def read(text: str) -> dict[str, Any]:
     ranks: list[int] = []
     hosts, names = set(), set()
     average = None
+    first = 0  # how often rank 0 is listed before a run ends
     for line in lines:
         if found := _RANK.match(line):
             ranks.append(int(found.group(1)[:9]))
+            first += average is None and ranks[-1] == 0
             hosts.update({found.group(2)} - {None})
             names.update({(found.group(3) or "").strip()} - {""})
         elif average is None and (found := _AVERAGE.match(line)):
@@ -95,6 +97,7 @@ def read(text: str) -> dict[str, Any]:
         "gpu_names": sorted(names),
         "hosts": len(hosts) or None,
         "checked": checked,
+        "separate_runs": first if first > 1 and max(ranks) == 0 else None,
     }
 
 

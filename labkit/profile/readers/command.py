@@ -44,7 +44,7 @@ def run(named: str, *, as_json: bool, root: Path) -> int:
         from labkit.comm import verdicts
 
         for verdict in verdicts.judge(facts):
-            print(f"  ! {verdict.sentence}")
+            print(f"  {'-' if verdict.is_note else '!'} {verdict.sentence}")
     return 2 if facts["kind"] == "unknown" else 0
 
 

@@ -165,7 +165,7 @@ def test_the_text_form_shows_the_matrix_and_names_what_is_no_link(
     assert command.run(str(file), as_json=False, root=tmp_path) == 0
     out = capsys.readouterr().out
     assert "Devices: 3." in out and "GPU 01     55.24     48.51   1672.91" in out
-    assert "! 1689.85 GB/s is a copy inside GPU 00: its local memory, not a link." in out
+    assert "- 1689.85 GB/s is a copy inside GPU 00: its local memory, not a link." in out
 
 
 @pytest.mark.parametrize("text", [RBT, HEAD, SWEEP, TB, A2A, TB[:60]], ids=range(6))
