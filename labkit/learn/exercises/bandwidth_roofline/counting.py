@@ -155,7 +155,7 @@ def _probe_conv_flops(answer: Any) -> None:
     batch, c_in, c_out, kernel, side = 11, 7, 5, 3, 13  # primes: no two slips give one number
     right = 2 * batch * c_out * side**2 * c_in * kernel**2
     got = one_number(call(answer, batch, c_in, c_out, kernel, side), "not_a_number")
-    named = {
+    named: dict[float, str] = {
         right // 2: "macs",
         right // batch: "no_batch",
         right // c_in: "one_input_channel",
