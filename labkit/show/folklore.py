@@ -168,7 +168,7 @@ class Answers:
         parts = [f"<b>{claim.verdict}</b>{escape(self._compared(claim))}. {_says(claim)}"]
         parts += [escape(claim.right)] if claim.right else []
         parts += [f"<i>{escape(self._machine(claim))}</i>"]
-        parts += [f"<small>{escape('; '.join(claim.sources))} ({claim.checked})</small>"]
+        parts += [f"<small>Source: {escape('; '.join(claim.sources))} ({claim.checked})</small>"]
         return f"<div style='{_CARD.format(edge)};overflow-wrap:anywhere'>{'<br>'.join(parts)}</div>"
 
 
