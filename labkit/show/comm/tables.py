@@ -82,7 +82,9 @@ def rate(series: Series, point: Point) -> str:
 
 
 def between(series: Series, point: Point) -> str:
-    """For example '12.1 to 12.5', in the unit of ``rate``."""
+    """For example '12.1 to 12.5', in the unit of ``rate``; 'timed once' where one time has no interval."""
+    if point.repetitions == 1:
+        return "timed once"
     low, high = point.rate_interval
     return f"{number(low / 1e9)} to {number(high / 1e9)}"
 

@@ -53,7 +53,7 @@ def test_the_page_has_every_part() -> None:
     )
     assert "2026-11-30T10:00:00Z on Some CPU" in text and "torch 2.14.1, 2 CPU threads" in text
     assert "24.8 GB/s (24.3 to 25.3)" in text  # the largest size
-    assert "2,000 (2,000 to 2,000)" in text and "GFLOP/s, n =  1000" in text
+    assert "2,000 (timed once)" in text and "GFLOP/s, n =  1000" in text
     assert "all_reduce, 2 ranks" in text and "3 WRONG elements" in text
     assert "latency 12.0 µs" in text and "large sizes approach 25 GB/s" in text and "knee of 293 KiB" in text
     assert "One line does not fit" in text and "cache" in text
@@ -90,3 +90,9 @@ def test_every_point_has_its_row() -> None:
 
 def test_an_empty_result_is_still_a_page() -> None:
     assert "not told" in tables.as_text(Results(()))
+
+
+def test_one_time_is_not_given_an_interval() -> None:
+    once, twice = (replace(LINE, points=(point(2**20, times, work=2**20),)) for times in ([1e-3], [1e-3, 1.1e-3]))
+    assert "1.05 GB/s (timed once)" in tables.as_text(Results((once,)))
+    assert "timed once" in tables.points_table(once) and "timed once" not in tables.as_text(Results((twice,)))
