@@ -65,7 +65,7 @@ def test_efficiency_is_an_interval_and_single_steps_scatter(text: str) -> None:
 
 
 def test_no_sync_leaves_one_all_reduce_and_the_same_gradient(text: str) -> None:
-    plain, quiet = numbers(r"not used: (\d+) all-reduces, [\d,]+ bytes\nno_sync used: +(\d+) all-reduces", text)
+    plain, quiet = numbers(r"not used: (\d+) all-reduces, [\d,]+ bytes\s+no_sync used: +(\d+) all-reduces", text)
     assert plain == 4 * quiet
     assert numbers(rf"the gradients differ by {NUMBER} of their length", text)[0] < 1e-5
 
