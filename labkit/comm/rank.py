@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.comm import sources
+from labkit.comm.outputs import into_files
 from labkit.errors import LabkitError
 
 WATCH_S = 0.5
@@ -70,6 +71,7 @@ def serve(
     with contextlib.suppress(EOFError, OSError):
         orders.send_bytes(pickle.dumps(("done", None)))
         while (order := orders.recv()) is not None:
+            into_files(Path(folder), rank)
             _obey(order, orders, rank, ranks)
     _leave(0)
 
@@ -84,12 +86,7 @@ def _settle(rank: int, ranks: int, folder: str, settings: Mapping[str, str]) -> 
     _die_with_parent()
     own = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": ranks}
     os.environ.update({"OMP_NUM_THREADS": "1", **settings, **{name: str(value) for name, value in own.items()}})
-    for number, end in ((1, "out"), (2, "err")):
-        target = os.open(Path(folder) / f"rank-{rank}.{end}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.dup2(target, number)
-        os.close(target)
-    sys.stdout = open(1, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
+    into_files(Path(folder), rank)
     faulthandler.enable(sys.stderr)
 
 
@@ -119,7 +116,7 @@ def _leave(status: int) -> None:
     """Ends this process, and on POSIX what it started."""
     with contextlib.suppress(Exception):
         sys.stdout.flush()
-    if status and hasattr(os, "killpg") and os.getpgid(0) == os.getpid():
+    if hasattr(os, "killpg") and os.getpgid(0) == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(status)
 

@@ -26,6 +26,7 @@ from typing import Any
 
 from labkit.comm import rank as ranks_side
 from labkit.comm.available import backend_for, distributed_missing, loopback_settings
+from labkit.comm.outputs import new_text
 from labkit.comm.processes import (
     context_for_ranks,
     ended_how,
@@ -43,6 +44,8 @@ START_S = 120.0  # two imports of torch on a busy machine, without a server that
 GRACE_S = 2.0
 PEER_S = 0.5  # a rank that lost its peer tells so before the peer's own end is known
 _MOST = 64
+_MOST_LINES = 1000  # of one rank's output in one run; more would stop a notebook
+_TOLD_BYTES = 1_000_000  # of a rank's output, in an error
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
@@ -90,7 +93,7 @@ class Team:
         self._folder: Path | None = None
         self._calls = 0
         self._owner = os.getpid()
-        self._read: dict[str, int] = {}
+        self._read: dict[int, int] = {}
         _teams.add(self)
 
     def __repr__(self) -> str:
@@ -187,12 +190,10 @@ class Team:
             self._end()
             raise Interrupted(f"Interrupted: all {self.ranks} ranks were ended.") from None
         except BaseException:
-            if echo:
-                self._echo()
+            self._echo(echo)
             self._end()
             raise
-        if echo:
-            self._echo()
+        self._echo(echo)
         return results
 
     def _collect(self, deadline: float, seconds: float, doing: str) -> list[Any]:
@@ -235,6 +236,9 @@ class Team:
                 return answer
         except (EOFError, OSError):
             return "gone", None
+        except Exception as error:  # of a class, for example, that only the rank can make
+            what = f"what the function returned cannot be read here: {type(error).__name__}: {error}"
+            return "failed", Failure("", what, "Return plain values or tensors.", "", "", time.monotonic())
         return ("", None) if member.process.is_alive() else ("gone", None)
 
     # -- what went wrong, in a sentence -------------------------------------------------------------------------------
@@ -280,21 +284,17 @@ class Team:
     # -- what the ranks print -----------------------------------------------------------------------------------------
 
     def _output(self, number: int) -> str:
-        return self._text(number, "out") + self._text(number, "err")
+        return "".join(new_text(self._folder, number, -_TOLD_BYTES, end)[0] for end in ("out", "err"))
 
-    def _text(self, number: int, end: str) -> str:
-        if self._folder is None:
-            return ""
-        with contextlib.suppress(OSError):
-            return (self._folder / f"rank-{number}.{end}").read_text(encoding="utf-8", errors="replace")
-        return ""
-
-    def _echo(self) -> None:
+    def _echo(self, show: bool = True) -> None:
+        """Prints what came since the last time, each line with its rank; of very much the last lines. ``show`` False: passes
+        over it."""
         for number in range(self.ranks):
-            text = self._text(number, "out")
-            new = text[self._read.get(str(number), 0) :]
-            self._read[str(number)] = len(text)
-            for line in new.splitlines():
+            new, self._read[number] = new_text(self._folder, number, self._read.get(number, 0))
+            lines = new.splitlines() if show else []
+            if len(lines) > _MOST_LINES:
+                print(f"rank {number}: ({len(lines) - _MOST_LINES} more lines before these)")
+            for line in lines[-_MOST_LINES:]:
                 print(f"rank {number}: {line}")
 
     # -- the end ------------------------------------------------------------------------------------------------------

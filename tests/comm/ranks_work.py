@@ -128,3 +128,30 @@ def without_reduce_scatter(*order: Any) -> Any:
         return collectives.take_part(*order)
     finally:
         dist.reduce_scatter_tensor = real
+
+
+def says(what: str, times: int = 1) -> None:
+    for _ in range(times):
+        print(what)
+    sys.stdout.flush()
+    os.system(f"echo {what} from a child" if times == 1 else "")
+
+
+def closes_its_output() -> None:
+    sys.stdout.close()
+    sys.stderr.close()
+    os.close(1)
+    os.close(2)
+
+
+class OnlyHere:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return eval, ("1 / 0",)
+
+
+def only_here() -> OnlyHere:
+    return OnlyHere()
+
+
+def starts_another() -> int:
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"]).pid
