@@ -245,6 +245,8 @@ def test_nothing_that_is_typed_makes_the_judge_fail(answer: Any) -> None:
     ("text", "wanted", "expected"),
     [
         ("1.6 TB/s", "GB/s", 1600.0),
+        ("1/4 FLOP/B", "FLOP/B", 0.25),
+        ("-1 / 2 s", "ms", -500.0),
         ("1 GiB", "MiB", 1024.0),
         ("1 GB", "MB", 1000.0),
         ("8 bit", "B", 1.0),
@@ -276,6 +278,7 @@ def test_a_unit_in_other_letters_is_only_taken_where_it_has_one_meaning() -> Non
 
 
 def test_a_comma_can_mean_both() -> None:
+    assert units.read("1/6") == units.Quantity((1 / 6,))
     assert units.read("1,500") == units.Quantity((1.5, 1500.0)) or units.read("1,500") == units.Quantity((1500.0, 1.5))
     assert units.read("1,500,000") == units.Quantity((1_500_000.0,))
     assert units.read("1,5") == units.Quantity((1.5,))

@@ -1,4 +1,4 @@
-"""Numbers with units, as people type them: ``3``, ``"3 ms"``, ``"0.003 s"``, ``"1.6 TB/s"``, ``"40 %"``."""
+"""Numbers with units, as people type them: ``3``, ``"3 ms"``, ``"0.003 s"``, ``"1.6 TB/s"``, ``"40 %"``, ``"1/6 FLOP/B"``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_ ]*(?:[.,]\d[\d_]*)*|[.,]\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
+_FRACTION = re.compile(r"\s*([+-]?\d+)\s*/\s*(\d+)(?![\d.,_])\s*(.*?)\s*", re.DOTALL)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?([eE][+-]?\d+)?")
 
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -70,7 +71,11 @@ def read(value: Any) -> Quantity | None:
 def _from_text(text: str) -> Quantity | None:
     if len(text) > 100:
         return None
-    found = _NUMBER.fullmatch(text.replace("−", "-").replace("μ", "µ").strip().lstrip("~≈="))
+    text = text.replace("−", "-").replace("μ", "µ").strip().lstrip("~≈=")
+    fraction = _FRACTION.fullmatch(text)
+    if fraction is not None and int(fraction.group(2)):
+        return Quantity((int(fraction.group(1)) / int(fraction.group(2)),), fraction.group(3))
+    found = _NUMBER.fullmatch(text)
     if found is None:
         return None
     digits, unit = found.group(1).replace("_", "").replace(" ", ""), found.group(2).strip()
