@@ -111,6 +111,27 @@ def interrupt_later() -> Iterator[None]:
         before(*came[0])
 
 
+def cannot_start(error: BaseException) -> tuple[str, str]:
+    """Why no rank could be started, and what to do."""
+    try:
+        Path.cwd()
+    except OSError:
+        return (
+            "The ranks cannot be started: the folder in which this process runs is gone.",
+            "Change to one that is there.",
+        )
+    if isinstance(error, (EOFError, ConnectionError)):
+        return (
+            "The ranks cannot be started: the process that starts them ended.",
+            "Its last words are in the terminal. Often there is too little memory; then use fewer ranks.",
+        )
+    where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+    return (
+        f"The ranks cannot be started: {getattr(error, 'strerror', None) or error}{where}.",
+        "They need a folder for temporary files that can be written (TMPDIR), free processes and free memory.",
+    )
+
+
 def ended_how(status: int | None) -> str:
     """'was killed by SIGKILL', 'ended with status 3': a process's exit code in words."""
     if status is not None and status < 0:

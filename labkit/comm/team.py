@@ -16,6 +16,7 @@ import os
 import pickle
 import shutil
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -28,6 +29,7 @@ from labkit.comm import rank as ranks_side
 from labkit.comm.available import backend_for, distributed_missing, loopback_settings
 from labkit.comm.outputs import new_text
 from labkit.comm.processes import (
+    cannot_start,
     context_for_ranks,
     ended_how,
     interrupt_later,
@@ -37,7 +39,7 @@ from labkit.comm.processes import (
     where_it_is,
 )
 from labkit.comm.rank import Failure, Order
-from labkit.comm.sources import place_of
+from labkit.comm.sources import Place, place_of
 from labkit.errors import LabkitError
 
 START_S = 120.0  # two imports of torch on a busy machine, without a server that has it
@@ -94,6 +96,7 @@ class Team:
         self._calls = 0
         self._owner = os.getpid()
         self._read: dict[int, int] = {}
+        self._turn = threading.RLock()
         _teams.add(self)
 
     def __repr__(self) -> str:
@@ -131,6 +134,9 @@ class Team:
         except KeyboardInterrupt:
             self._end()
             raise Interrupted(f"Interrupted: all {self.ranks} ranks were ended.") from None
+        except (OSError, EOFError) as error:
+            self._end()
+            raise LabkitError(*cannot_start(error)) from error
         except BaseException:
             self._end()
             raise
@@ -175,6 +181,10 @@ class Team:
             raise LabkitError(
                 f"An argument cannot be sent to the ranks: {error}.", "Pass plain values or tensors."
             ) from None
+        with self._turn:  # of several threads one after the other
+            return self._run(place, content, seconds, group, echo)
+
+    def _run(self, place: Place, content: bytes, seconds: float, group: bool, echo: bool) -> list[Any]:
         self.start()
         self._calls += 1
         meeting = str(self._folder / f"meeting-{self._calls}") if group and self._folder else ""

@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 from labkit.comm import sources, team
+from labkit.comm.processes import cannot_start
 from labkit.comm.team import Interrupted, RankError, Team
 from labkit.errors import LabkitError
 
@@ -57,6 +58,35 @@ def test_two_teams_at_once_do_not_meet(work: ModuleType) -> None:
         for thread in threads:
             thread.join()
     assert results == {"one": [3.0, 3.0], "other": [30.0, 30.0]}
+
+
+def test_threads_that_share_a_team_take_turns(work: ModuleType) -> None:
+    sums: list[list[float]] = []
+    with Team(2) as ranks:
+        go = lambda scale: sums.append([float(x[0]) for x in ranks.run(work.add_up, 1, scale=scale, seconds=60)])  # noqa: E731
+        threads = [threading.Thread(target=go, args=(scale,)) for scale in (1.0, 10.0, 100.0)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(sums) == [[3.0] * 2, [30.0] * 2, [300.0] * 2]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps the folder of a process")
+def test_why_no_rank_can_be_started_is_a_sentence(
+    work: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(LabkitError, match=r"cannot be started: No such file .*missing"):
+        Team(2).start()
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    monkeypatch.chdir(lost)
+    lost.rmdir()
+    with pytest.raises(LabkitError, match="the folder in which this process runs is gone"):
+        Team(2).start()
+    monkeypatch.chdir(tmp_path)
+    assert "the process that starts them ended" in cannot_start(EOFError())[0]
 
 
 def test_a_run_may_go_without_a_process_group(work: ModuleType) -> None:
