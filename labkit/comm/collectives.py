@@ -113,7 +113,7 @@ def slowest(told: Sequence[dict[str, Any]], name: str, size: int) -> list[float]
 
 def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype: str) -> dict[str, Any]:
     """One rank's part: {'device', 'laps': {name: {bytes: [seconds per call]}}, 'wrong': {name: {bytes: int}}, 'missing',
-    'seconds': what it took}."""
+    'seconds': what it took, 'calls': {name: {bytes: how many a lap has}}}."""
     import random
 
     import torch
@@ -165,7 +165,8 @@ def take_part(names: Sequence[str], sizes: Sequence[int], seconds: float, dtype:
         ready[name, size].call()
         wrong[name][size] += ready[name, size].wrong()
     spent = time.perf_counter() - begun
-    return {"device": device.split(":")[0], "laps": taken, "wrong": wrong, "missing": missing, "seconds": spent}
+    told = {"device": device.split(":")[0], "laps": taken, "wrong": wrong, "missing": missing, "seconds": spent}
+    return {**told, "calls": {name: {size: calls[name, size] for size in taken[name]} for name in taken}}
 
 
 def _lap(call: Any, calls: int, device: str) -> float:

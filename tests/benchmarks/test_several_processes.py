@@ -47,3 +47,22 @@ def test_both_sides_of_the_collectives_are_measured_and_the_lap_costs_little(loa
             "again": 2,
         }
         assert 0 < one["adds"] < told["limit"]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "same", "told"),
+    [
+        ((0.95, 1.05), (0.96, 1.02), "agrees"),
+        ((0.40, 1.60), (0.96, 1.02), "inconclusive"),
+        ((0.95, 1.05), (0.30, 3.00), "inconclusive"),
+        ((0.60, 0.80), (0.96, 1.02), "disagrees"),
+        ((0.10, 0.80), (0.96, 3.00), "disagrees"),
+    ],
+)
+def test_only_narrow_intervals_that_overlap_agree(load: Any, ratio: Any, same: Any, told: str) -> None:
+    intervals = [dict(zip(("low", "high"), one, strict=True)) for one in (ratio, same)]
+    assert load("collectives_agree").verdict(*intervals) == told
+
+
+def test_a_turn_is_the_fastest_of_equally_many_laps(load: Any) -> None:
+    assert load("collectives_agree").ratios([[4.0, 2.0, 0.1]], [[1.0, 2.0]], min) == [2.0]
