@@ -198,6 +198,43 @@ def test_one_node_in_a_container(slurm: Slurm, tmp_path: Path) -> None:
     assert sorted(said) == ["inside yes 0", "inside yes 1"]
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_torchrun_gets_the_cores_that_the_job_asked_for(slurm: Slurm, tmp_path: Path, path: Path) -> None:
+    """Slurm 22.05 and newer do not hand sbatch's --cpus-per-task on to srun by themselves."""
+    stub, output = tmp_path / "python", tmp_path / "cores.txt"
+    stub.write_text('#!/bin/sh\necho "cores ${SRUN_CPUS_PER_TASK:-not said}"\n')
+    stub.chmod(0o700)
+    options = ("--gpus-per-node=1", "--cpus-per-task=3", "--time=5", f"--output={output}")
+    job = slurm.submit(*options, str(path), TRAIN, PYTHON=str(stub))
+    assert slurm.wait(job) == "COMPLETED", output.read_text()
+    said = [line for line in output.read_text().splitlines() if line.startswith("cores")]
+    assert said == ["cores 3"] * (2 if "several" in path.name else 1)
+
+
+def test_a_restart_on_one_node_helps_a_script_that_joins_in_the_usual_way(slurm: Slurm, tmp_path: Path) -> None:
+    """Which is what a script of one's own does: nothing in it knows of restarts. Rank 1 comes late the second time, so that rank 0
+    would surely find what the dead left."""
+    if distributed_missing():
+        pytest.skip("this torch has no distributed")
+    output, script = tmp_path / "own.txt", tmp_path / "own.py"
+    script.write_text(
+        "import datetime, os, signal, time, torch, torch.distributed as dist\n"
+        "again = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
+        "time.sleep(3 * int(again) * int(os.environ['RANK']))\n"
+        "dist.init_process_group('gloo', timeout=datetime.timedelta(seconds=20))\n"
+        "x = torch.ones(1)\n"
+        "dist.all_reduce(x)\n"
+        "if again == '0' and dist.get_rank() == 1:\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "dist.all_reduce(x)\n"
+        "os.write(1, f'restart {again} sum {x.item():g}\\n'.encode())\n"
+    )
+    options = ("--gpus-per-node=2", "--cpus-per-task=2", "--time=5", f"--output={output}")
+    job = slurm.submit(*options, str(SLURM / "one_node.sbatch"), str(script), GLOO_SOCKET_IFNAME="lo")
+    assert slurm.wait(job) == "COMPLETED", output.read_text(encoding="utf-8")
+    assert output.read_text(encoding="utf-8").count("restart 1 sum 4") == 2
+
+
 def test_a_file_submitted_from_elsewhere_or_without_a_script_says_so(slurm: Slurm, tmp_path: Path) -> None:
     output = tmp_path / "said.txt"
     job = slurm.submit(*TWO_NODES, f"--output={output}", f"--chdir={tmp_path}", str(SLURM / "several_nodes.sbatch"))

@@ -1,10 +1,8 @@
 """Prints a free TCP port of this machine that follows from a job's number: python free_port.py 4711
 
 20000 to 29999: below the ports that Linux hands out to outgoing connections (32768 and up), so that only another server can
-have it. Standard library only.
+have it. Standard library only, and as plain as the Python 3.6 of some clusters wants it.
 """
-
-from __future__ import annotations
 
 import socket
 import sys
