@@ -5,7 +5,8 @@ lap's, divided by the calls, **of the rank that took longest**: a collective is 
 nccl-tests and rccl-tests print the mean over threads and processes unless ``-a 3`` asks for the largest, so their times
 are never longer than by this rule (``-a``: 0 rank 0, 1 mean, 2 smallest, 3 largest; the default is 1. NVIDIA/nccl-tests at 01d6761,
 README.md, and src/common.cu, BenchTime and Allreduce; looked up 2026-11-30). Laps of all sizes and collectives take
-turns."""
+turns. On Linux ranks are forked from a server that has torch loaded; gloo's small messages are quicker between such
+than between freshly started interpreters, as torchrun's are (benchmarks/collectives_agree.py)."""
 
 from __future__ import annotations
 
