@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from labkit.catalog.claims import VERDICTS, Claim
 from labkit.errors import LabkitError
@@ -28,6 +29,8 @@ from labkit.folklore.running import Outcome, environment
 from labkit.machine.probes.commands import end
 
 SECONDS = 30.0
+_KEPT = 65536  # bytes of what a probe prints; its answer is the last line
+_EVIDENCE = 500  # characters
 
 
 def own(
@@ -50,6 +53,11 @@ def own(
 
 
 def _source(probe: Callable[..., Observation]) -> str:
+    if not callable(probe):
+        raise LabkitError(
+            f"A probe is a function, and this is {type(probe).__name__}.",
+            "Pass its name without brackets: own(sentence, verdict, my_probe).",
+        )
     try:
         text = textwrap.dedent(inspect.getsource(probe))
     except (OSError, TypeError):
@@ -78,16 +86,19 @@ def _apart(source: str, name: str, arguments: str, seconds: float) -> Observatio
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )  # fmt: skip
+        assert process.stdout is not None
+        kept = bytearray()
+        reader = threading.Thread(target=_read, args=(process.stdout, kept), daemon=True)
+        reader.start()
         try:
-            raw, _ = process.communicate(timeout=seconds)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             return Observation("broken", f"it took longer than {seconds:g} s and was ended")
         finally:
-            end(process)
+            end(process)  # and what it started, which may hold the pipe
             process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
-    lines = raw.decode("utf-8", errors="replace").splitlines()
+            reader.join(5)
+    lines = bytes(kept).decode("utf-8", errors="replace").splitlines()
     found = [message for message in map(read, lines) if message is not None]
     if not found:
         said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing printed")
@@ -95,17 +106,39 @@ def _apart(source: str, name: str, arguments: str, seconds: float) -> Observatio
     return Observation(found[-1]["saw"], found[-1]["evidence"])
 
 
+def _read(stream: IO[bytes], kept: bytearray) -> None:
+    """The last bytes of a stream into ``kept``: a probe that prints without end fills neither memory nor disk."""
+    with stream:
+        while piece := os.read(stream.fileno(), _KEPT):
+            kept += piece
+            del kept[:-_KEPT]
+
+
+def _words(saw: object, evidence: object = "") -> Observation:
+    """What a probe's text calls Observation: its words may be any values."""
+    return Observation(str(saw), str(evidence))
+
+
+def _cut(evidence: str) -> str:
+    return evidence if len(evidence) <= _EVIDENCE else f"{evidence[:_EVIDENCE]} ... ({len(evidence):,} characters)"
+
+
 def _observed(file: str, name: str, arguments: str) -> Observation:
     """Never raises."""
-    names: dict[str, Any] = {"__name__": "claim", "Observation": Observation}
+    names: dict[str, Any] = {"__name__": "claim", "Observation": _words}
     try:
         exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec"), names)
         seen = names[name](*json.loads(arguments))
-    except Exception as error:
-        return Observation("broken", f"{type(error).__name__}: {str(error).strip()[:300] or '(no text)'}")
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {str(error).strip()[:300] or '(no text)'}"
+        alone = ". A probe runs alone: import and define inside it what it uses" if isinstance(error, NameError) else ""
+        return Observation("broken", said + alone)
     if not isinstance(seen, Observation):
-        return Observation("broken", f"it returned {type(seen).__name__}, and no Observation")
-    return seen
+        what = type(seen).__name__
+        return Observation(
+            "broken", f"it returned {what}, and no Observation; end it with return Observation(word, evidence)"
+        )
+    return Observation(seen.saw, _cut(seen.evidence))
 
 
 if __name__ == "__main__":

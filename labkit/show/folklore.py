@@ -71,6 +71,7 @@ class Deck:
         """The ipywidgets box: each claim with a button for each verdict, and a line that says what was chosen and is open.
 
         Buttons and no menus: in a notebook JupyterLab takes the arrow keys that a menu needs, and leaves Tab, Space and Enter.
+        The chosen button pressed again withdraws the guess.
         """
         import ipywidgets as widgets
 
@@ -89,10 +90,25 @@ class Deck:
             )
 
             def picked(change: dict[str, Any]) -> None:
-                self.guesses[claim.id] = change["new"]
-                say(told(f"{claim.id}: {change['new'].lower()}. {self._left()}"))
+                if change["new"]:
+                    self.guesses[claim.id] = change["new"]
+                    say(told(f"{claim.id}: {change['new'].lower()}. {self._left()}"))
+                else:
+                    self.guesses.pop(claim.id, None)
+                    say(told(f"{claim.id}: withdrawn. {self._left()}"))
+
+            before = [made.value]  # what the last press left chosen
+
+            def pressed(_: Any, content: Any, __: Any) -> None:
+                """Comes after the value. A press on what was chosen already changes no value; it takes the guess back."""
+                if content != {"event": "click"}:
+                    return
+                if made.value == before[0]:
+                    made.value = None
+                before[0] = made.value
 
             made.observe(guarded(picked, say), names="value")
+            made.on_msg(guarded(pressed, say))
             return made
 
         rows: list[Any] = [widgets.HTML(f"<div style='{FRAME}'><b>{escape(self.title)}</b></div>")]
@@ -101,7 +117,7 @@ class Deck:
         return widgets.VBox([*rows, line])
 
     def _left(self) -> str:
-        done = sum(claim.id in self.guesses for claim in self.claims)
+        done = sum(bool(verdict_of(self.guesses.get(claim.id, ""))) for claim in self.claims)
         return f"{done} of {len(self.claims)} guessed." + ("" if done else " Guess before you run the next cell.")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

@@ -33,6 +33,10 @@ def test_verdicts_by_keyboard_and_by_mouse(browser: Any, lab: Any) -> None:
         first.focus()
         page.keyboard.press("Space")
         page.get_by_text("2.27: outdated. 1 of 3 guessed.").wait_for(state="visible")
+        page.keyboard.press("Space")  # once more takes it back
+        page.get_by_text("2.27: withdrawn. 0 of 3 guessed.").wait_for(state="visible")
+        page.keyboard.press("Enter")
+        page.get_by_text("2.27: outdated. 1 of 3 guessed.").wait_for(state="visible")
         page.get_by_role("button", name="true", exact=True).nth(1).click()
         page.get_by_text("2.28: true. 2 of 3 guessed.").wait_for(state="visible")
         page.evaluate(RUN_AGAIN)

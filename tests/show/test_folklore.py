@@ -54,6 +54,26 @@ def test_a_button_writes_into_the_dict_and_shows_what_stands_there() -> None:
     assert guesses["1.39"] == "WRONG" and "Your guess: true" in str(deck("variables", guesses))
 
 
+def test_the_chosen_button_pressed_again_withdraws_the_guess() -> None:
+    """As the page tells it: first a value if it changed, then that a button was pressed."""
+    guesses = {"1.39": "outdated"}
+    widget = deck("variables", guesses).widget()
+    row = choices(widget)["1.39"]
+
+    def press(verdict: str) -> None:
+        row.value = verdict
+        row._handle_custom_msg({"event": "click"}, [])
+
+    press("OUTDATED")
+    assert guesses == {} and row.value is None
+    assert "1.39: withdrawn. 0 of 6 guessed" in widget.children[-1].value
+    press("OUTDATED")
+    press("WRONG")
+    assert guesses == {"1.39": "WRONG"} and row.value == "WRONG"
+    press("WRONG")
+    assert guesses == {} and row.value is None
+
+
 @pytest.mark.parametrize("call", [lambda: deck("variables", {"1.39": "maybe"}), lambda: score({"1.39": "maybe"})])
 def test_a_word_that_is_no_verdict_is_named(call: Any) -> None:
     with pytest.raises(LabkitError, match="'maybe' is no verdict"):
