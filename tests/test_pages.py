@@ -11,6 +11,7 @@ import pytest
 
 from labkit import cli
 from labkit.catalog.claims import THEMES, claims
+from labkit.course import table
 
 pytestmark = pytest.mark.light
 
@@ -101,6 +102,30 @@ def test_every_claim_stands_in_the_map_in_its_guide_s_table() -> None:
     for guide, text in (("1", first), ("2", second)):
         named = {number for row in rows(text) for number in re.findall(r"\d\.\d+", row[2])}
         assert named == {claim.id for claim in claims().values() if claim.guide == guide}
+
+
+def test_whoever_has_windows_is_told_what_to_call_before_the_first_command() -> None:
+    told = GUIDES.index("On Windows write `py` where `python3` stands")
+    assert told < GUIDES.index("```\npython3 -m labkit")
+    windows = next(row for row in rows(GUIDES) if row[0] == "verification tools")
+    assert (
+        "read rocminfo.txt" not in windows[1]
+        and "hipInfo.exe" in windows[1]
+        and "hipInfo.exe" in claims()["1.19"].right
+    )
+
+
+def test_each_lesson_leads_to_the_next_and_the_last_ends_the_course() -> None:
+    lessons = table.load().lessons
+    for lesson, following in zip(lessons, [*lessons[1:], None], strict=True):
+        last = json.loads(lesson.path.read_text(encoding="utf-8"))["cells"][-1]
+        (after,) = re.findall(r"^\*\*Next:\*\* (.+)$", "".join(last["source"]), re.MULTILINE)
+        begin = (
+            f"[{following.id} · {following.title}]({following.path.name})"
+            if following
+            else "nothing; this is the last lesson"
+        )
+        assert after.startswith(begin), lesson.id
 
 
 def test_the_way_with_apt_is_the_ledger_s() -> None:
