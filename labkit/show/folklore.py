@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -80,36 +81,32 @@ class Deck:
         def say(text: str) -> None:
             line.value = text
 
-        def choice(claim: Claim) -> Any:
-            made = widgets.ToggleButtons(
-                options=[(name.lower(), name) for name in VERDICTS],
-                value=verdict_of(self.guesses.get(claim.id, "")) or None,
-                tooltips=[f"{claim.id}: {meaning}" for meaning in VERDICTS.values()],
-                style={"button_width": "auto"},
-                layout=widgets.Layout(margin="0 0 6px 10px", max_width="calc(100% - 14px)"),
-            )
+        narrow = widgets.Layout(width="auto", margin="0 4px 4px 0")
+        wrapped = widgets.Layout(flex_flow="row wrap", margin="0 0 4px 10px", max_width="calc(100% - 14px)")
 
-            def picked(change: dict[str, Any]) -> None:
+        def choice(claim: Claim) -> Any:
+            """Single toggles: the page itself turns one off again, so the keyboard stays on it."""
+            guess = verdict_of(self.guesses.get(claim.id, ""))
+            row = {
+                name: widgets.ToggleButton(
+                    value=name == guess, description=name.lower(), tooltip=f"{claim.id}: {meaning}", layout=narrow
+                )
+                for name, meaning in VERDICTS.items()
+            }
+
+            def picked(name: str, change: dict[str, Any]) -> None:
                 if change["new"]:
-                    self.guesses[claim.id] = change["new"]
-                    say(told(f"{claim.id}: {change['new'].lower()}. {self._left()}"))
-                else:
-                    self.guesses.pop(claim.id, None)
+                    self.guesses[claim.id] = name  # first, so that the others go off without taking it back
+                    for other, button in row.items():
+                        button.value = other == name
+                    say(told(f"{claim.id}: {name.lower()}. {self._left()}"))
+                elif verdict_of(self.guesses.get(claim.id, "")) == name:
+                    del self.guesses[claim.id]
                     say(told(f"{claim.id}: withdrawn. {self._left()}"))
 
-            before = [made.value]  # what the last press left chosen
-
-            def pressed(_: Any, content: Any, __: Any) -> None:
-                """Comes after the value. A press on what was chosen already changes no value; it takes the guess back."""
-                if content != {"event": "click"}:
-                    return
-                if made.value == before[0]:
-                    made.value = None
-                before[0] = made.value
-
-            made.observe(guarded(picked, say), names="value")
-            made.on_msg(guarded(pressed, say))
-            return made
+            for name, button in row.items():
+                button.observe(guarded(partial(picked, name), say), names="value")
+            return widgets.HBox(tuple(row.values()), layout=wrapped)
 
         rows: list[Any] = [widgets.HTML(f"<div style='{FRAME}'><b>{escape(self.title)}</b></div>")]
         for claim in self.claims:

@@ -24,9 +24,14 @@ def outcome(number: str, saw: str, evidence: str = "seen <b>so</b>") -> Outcome:
     return Outcome(claim, Observation(saw, evidence), agrees(claim.verdict, saw), 0.1)
 
 
-def choices(widget: Any) -> dict[str, Any]:
-    """The row of buttons of each claim, by the claim's id."""
-    return {box.tooltips[0].split(":")[0]: box for box in widget.children if type(box).__name__ == "ToggleButtons"}
+def choices(widget: Any) -> dict[str, dict[str, Any]]:
+    """The buttons of each claim, by the claim's id and the button's word."""
+    rows = [row.children for row in widget.children if type(row).__name__ == "HBox"]
+    return {row[0].tooltip.split(":")[0]: {button.description: button for button in row} for row in rows}
+
+
+def chosen_of(row: dict[str, Any]) -> list[str]:
+    return [word for word, button in row.items() if button.value]
 
 
 def test_the_decks_together_hold_every_claim_once() -> None:
@@ -47,31 +52,26 @@ def test_a_button_writes_into_the_dict_and_shows_what_stands_there() -> None:
     guesses = {"1.39": "outdated"}
     widget = deck("variables", guesses).widget()
     rows = choices(widget)
-    assert len(rows) == 6 and rows["1.39"].value == "OUTDATED" and rows["1.40"].value is None
-    rows["1.40"].value = "TRUE"
+    assert len(rows) == 6 and chosen_of(rows["1.39"]) == ["outdated"] and chosen_of(rows["1.40"]) == []
+    rows["1.40"]["true"].value = True
     assert guesses == {"1.39": "outdated", "1.40": "TRUE"} and "1.40: true. 2 of 6 guessed" in widget.children[-1].value
-    rows["1.39"].value = "WRONG"
-    assert guesses["1.39"] == "WRONG" and "Your guess: true" in str(deck("variables", guesses))
+    rows["1.39"]["wrong"].value = True
+    assert guesses["1.39"] == "WRONG" and chosen_of(rows["1.39"]) == ["wrong"]
+    assert "1.39: wrong. 2 of 6 guessed" in widget.children[-1].value
+    assert "Your guess: true" in str(deck("variables", guesses))
 
 
 def test_the_chosen_button_pressed_again_withdraws_the_guess() -> None:
-    """As the page tells it: first a value if it changed, then that a button was pressed."""
     guesses = {"1.39": "outdated"}
     widget = deck("variables", guesses).widget()
     row = choices(widget)["1.39"]
-
-    def press(verdict: str) -> None:
-        row.value = verdict
-        row._handle_custom_msg({"event": "click"}, [])
-
-    press("OUTDATED")
-    assert guesses == {} and row.value is None
-    assert "1.39: withdrawn. 0 of 6 guessed" in widget.children[-1].value
-    press("OUTDATED")
-    press("WRONG")
-    assert guesses == {"1.39": "WRONG"} and row.value == "WRONG"
-    press("WRONG")
-    assert guesses == {} and row.value is None
+    row["outdated"].value = False
+    assert guesses == {} and "1.39: withdrawn. 0 of 6 guessed" in widget.children[-1].value
+    row["outdated"].value = True
+    row["true"].value = True
+    assert guesses == {"1.39": "TRUE"} and chosen_of(row) == ["true"]
+    row["true"].value = False
+    assert guesses == {} and chosen_of(row) == []
 
 
 @pytest.mark.parametrize("call", [lambda: deck("variables", {"1.39": "maybe"}), lambda: score({"1.39": "maybe"})])
