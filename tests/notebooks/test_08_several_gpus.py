@@ -138,6 +138,31 @@ def test_without_distributed_it_says_so_once_and_the_rest_runs(monkeypatch: pyte
     assert told.rstrip().endswith(SKIPPED), "the last cell with ranks closes no team"
 
 
+def chosen(gpus: int, monkeypatch: pytest.MonkeyPatch, **parameters: Any) -> tuple[int, ...]:
+    """The numbers of processes that the lesson takes on a machine with so many GPUs."""
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    names: dict[str, Any] = {"__name__": "__lesson__"}
+    code = ["".join(cell["source"]) for cell in cells(LESSON) if cell["cell_type"] == "code"]
+    exec(compile(code[0], "<parameters>", "exec"), names)
+    names.update(parameters)
+    for source in code[1:3]:
+        exec(compile(source, "<lesson 08>", "exec"), names)
+    return tuple(names["worlds"])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "ranks", "worlds"),
+    [(0, 2, (1, 2, 4)), (1, 2, (1, 2, 4)), (2, 2, (1, 2)), (3, 2, (1, 2)), (8, 2, (1, 2, 4)), (2, 4, (1, 2, 4)),
+     (0, 8, (1, 2, 4, 8)), (8, 8, (1, 2, 4, 8))],
+)  # fmt: skip
+def test_all_numbers_of_processes_run_on_the_same_kind_of_device(
+    gpus: int, ranks: int, worlds: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else 2 processes on GPUs would be compared with 4 on the CPU, or 1 on a GPU with 2 on the CPU."""
+    assert chosen(gpus, monkeypatch, ranks=ranks) == worlds
+    assert gpus < ranks or max(worlds) <= gpus
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -147,6 +172,7 @@ def test_without_distributed_it_says_so_once_and_the_rest_runs(monkeypatch: pyte
         {"pictures": 100},
         {"width": 6},
         {"rounds": -1},
+        {"rounds": 2},
         {"rccl_tests": "nowhere.txt"},
     ],
 )
