@@ -19,6 +19,7 @@ import argparse
 import itertools
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -128,4 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    ended = main()
+    sys.stdout.flush()
+    os._exit(
+        ended
+    )  # not by Python's own end: there a thread of PyTorch 2.14 now and then aborts a process that is done
