@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from labkit.catalog.claims import claims
-from labkit.folklore import child, registry
-from labkit.folklore.observation import EXPECTED, Observation
+from labkit.folklore.observation import Observation
 from labkit.folklore.probes import (
     memory,
     precision,
     training,
     verification,
 )
-from labkit.machine.probes.commands import Answer
+from tests.folklore.turning import Patch, Turned, says
 
 THEMES = {"verification", "training", "memory", "precision"}
-Patch = pytest.MonkeyPatch
-ANSWERED: dict[str, tuple[str, Callable[[Patch], Observation]]] = {}
-
-
-def turned(claim: str, saw: str) -> Callable[[Callable[[Patch], Observation]], Callable[[Patch], Observation]]:
-    def keep(function: Callable[[Patch], Observation]) -> Callable[[Patch], Observation]:
-        ANSWERED[claim] = (saw, function)
-        return function
-
-    return keep
-
-
-def says(patch: Patch, text: str, status: int = 0, which: str = "python") -> None:
-    patch.setattr(child, which, lambda *arguments, **settings: Answer(text, status))
+turned = Turned()
 
 
 # verification
@@ -184,20 +167,10 @@ def a_scaler_that_does_not_divide(patch: Patch) -> Observation:
     return precision.scaler_order()
 
 
-@pytest.mark.parametrize("claim", sorted(ANSWERED))
+@pytest.mark.parametrize("claim", sorted(turned))
 def test_another_subject_another_answer(claim: str, monkeypatch: Patch) -> None:
-    expected, look = ANSWERED[claim]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        seen = look(monkeypatch)
-    assert seen.saw == expected, seen
-    assert seen.saw != EXPECTED[claims()[claim].verdict], "this is what the verdict says: nothing was turned round"
+    turned.looks_different(claim, monkeypatch)
 
 
 def test_every_probe_of_these_themes_that_runs_on_a_cpu_is_turned_round() -> None:
-    everywhere = {"torch", "module:pip", "module:numpy", "module:torchvision", "tool:apt", "tool:rocm-smi"}
-    for claim in claims().values():
-        if claim.probe and claim.theme in THEMES:
-            found = registry.find(claim)
-            assert found is not None
-            assert claim.id in ANSWERED or not set(found.needs) <= everywhere, claim.id
+    turned.has_all_of(THEMES)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from labkit.catalog.claims import claims
 from labkit.folklore import child
-from labkit.folklore.observation import EXPECTED, Observation
+from labkit.folklore.observation import Observation
 from labkit.folklore.probes import (
     bandwidth,
     memory,
@@ -21,22 +18,10 @@ from labkit.folklore.probes import (
     windows,
 )
 from labkit.machine.probes.commands import Answer
+from tests.folklore.turning import Patch, Turned, says
 
-Patch = pytest.MonkeyPatch
 real_ones = torch.ones
-ANSWERED: dict[str, tuple[str, Callable[[Patch], Observation]]] = {}
-
-
-def turned(claim: str, saw: str) -> Callable[[Callable[[Patch], Observation]], Callable[[Patch], Observation]]:
-    def keep(function: Callable[[Patch], Observation]) -> Callable[[Patch], Observation]:
-        ANSWERED[claim] = (saw, function)
-        return function
-
-    return keep
-
-
-def says(patch: Patch, text: str, status: int = 0, which: str = "python") -> None:
-    patch.setattr(child, which, lambda *arguments, **settings: Answer(text, status))
+turned = Turned()
 
 
 # for machines that are not here
@@ -99,14 +84,9 @@ def linux_tools_found(patch: Patch) -> Observation:
     return windows.linux_tools_on_windows()
 
 
-@pytest.mark.parametrize("claim", sorted(ANSWERED))
+@pytest.mark.parametrize("claim", sorted(turned))
 def test_another_subject_another_answer(claim: str, monkeypatch: Patch) -> None:
-    expected, look = ANSWERED[claim]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        seen = look(monkeypatch)
-    assert seen.saw == expected, seen
-    assert seen.saw != EXPECTED[claims()[claim].verdict], "this is what the verdict says: nothing was turned round"
+    turned.looks_different(claim, monkeypatch)
 
 
 def test_what_a_machine_cannot_show_is_unmet(monkeypatch: Patch, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +10,8 @@ import pytest
 
 from labkit.catalog import gfx, links, peaks, wheels
 from labkit.catalog.claims import THEMES as ALL_THEMES
-from labkit.catalog.claims import claims
-from labkit.folklore import child, registry
-from labkit.folklore.observation import EXPECTED, Observation
+from labkit.folklore import child
+from labkit.folklore.observation import Observation
 from labkit.folklore.probes import (
     bandwidth,
     misconceptions,
@@ -26,18 +23,10 @@ from labkit.folklore.probes import (
 )
 from labkit.folklore.probes import wheels as wheel_probes
 from labkit.machine.probes.commands import Answer
+from tests.folklore.turning import Patch, Turned, says
 
 THEMES = set(ALL_THEMES) - {"verification", "training", "memory", "precision"}
-Patch = pytest.MonkeyPatch
-ANSWERED: dict[str, tuple[str, Callable[[Patch], Observation]]] = {}
-
-
-def turned(claim: str, saw: str) -> Callable[[Callable[[Patch], Observation]], Callable[[Patch], Observation]]:
-    def keep(function: Callable[[Patch], Observation]) -> Callable[[Patch], Observation]:
-        ANSWERED[claim] = (saw, function)
-        return function
-
-    return keep
+turned = Turned()
 
 
 def targets(patch: Patch, **changes: Any) -> None:
@@ -46,10 +35,6 @@ def targets(patch: Patch, **changes: Any) -> None:
 
 def channel(patch: Patch, name: str, **changes: Any) -> None:
     patch.setitem(wheels.CHANNELS, name, replace(wheels.CHANNELS[name], **changes))
-
-
-def says(patch: Patch, text: str, status: int = 0, which: str = "python") -> None:
-    patch.setattr(child, which, lambda *arguments, **settings: Answer(text, status))
 
 
 def of_version(patch: Patch, torch_version: str, *indexes: str) -> None:
@@ -282,20 +267,10 @@ def options_that_speed_up(patch: Patch) -> Observation:
     return bandwidth.copy_with_allocator_options()
 
 
-@pytest.mark.parametrize("claim", sorted(ANSWERED))
+@pytest.mark.parametrize("claim", sorted(turned))
 def test_another_subject_another_answer(claim: str, monkeypatch: Patch) -> None:
-    expected, look = ANSWERED[claim]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        seen = look(monkeypatch)
-    assert seen.saw == expected, seen
-    assert seen.saw != EXPECTED[claims()[claim].verdict], "this is what the verdict says: nothing was turned round"
+    turned.looks_different(claim, monkeypatch)
 
 
 def test_every_probe_of_these_themes_that_runs_on_a_cpu_is_turned_round() -> None:
-    everywhere = {"torch", "module:pip", "module:numpy", "module:torchvision", "tool:apt", "tool:rocm-smi"}
-    for claim in claims().values():
-        if claim.probe and claim.theme in THEMES:
-            found = registry.find(claim)
-            assert found is not None
-            assert claim.id in ANSWERED or not set(found.needs) <= everywhere, claim.id
+    turned.has_all_of(THEMES)
