@@ -44,7 +44,7 @@ def test_a_claim_is_answered_with_what_is_right_its_source_and_the_day(notebook:
 
 def test_the_probes_of_this_machine_agree_with_the_ledger(text: str) -> None:
     spoke, every, agreed, unmet, slow, without = numbers(
-        r"\*\*(\d+)\*\* of (\d+) claims could be shown on this machine, \*\*(\d+)\*\* of them as the ledger says\. "
+        r"\*\*(\d+)\*\* of (\d+) claims could be shown here, \*\*(\d+)\*\* of them as the ledger says\. "
         r"(\d+) probes need something that is not here, (\d+) were left out as slow, (\d+) claims have no probe",
         text,
     )
