@@ -46,6 +46,8 @@ dist.all_reduce(x)
 if rank == 0:
     print(json.dumps({"sum": x.tolist(), "threads": torch.get_num_threads(), "restarts": not first, "at": os.environ["MASTER_ADDR"]}))
 dist.destroy_process_group()
+sys.stdout.flush()
+os._exit(0)  # as the scripts of the course end, whose docstrings say why
 """
 
 
