@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +99,7 @@ def efficiency(times: Mapping[int, Sequence[float]], kind: str = "strong") -> Sc
         ratios = [one / other for one, other in zip(rows[1], row, strict=True)]
         share = [ratio / ranks for ratio in ratios] if kind == "strong" else ratios
         low, high = bootstrap_interval(share)
-        middle = _median(share)
+        middle = statistics.median(share)
         speedup = middle * ranks
         points.append(Efficiency(ranks, speedup, middle, low, high, len(row), min(share), max(share)))
     return Scaling(kind, rows, tuple(points))
@@ -186,9 +187,3 @@ def all_reduce_s(size_bytes: float, ranks: int, latency_s: float, busbw: float) 
     if ranks < 1 or latency_s < 0 or not busbw > 0 or size_bytes < 0:
         raise LabkitError("These numbers give no time.", "ranks from 1, busbw above 0, the others 0 or more.")
     return 2 * (ranks - 1) * (latency_s + size_bytes / ranks / busbw)
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

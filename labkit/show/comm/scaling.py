@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 from labkit.comm.scaling import Amdahl, Scaling
 from labkit.show import style
@@ -69,11 +70,10 @@ def text(scaling: Scaling, law: Amdahl | None = None, head: str = "") -> str:
     """The table in words."""
     rows: list[tuple[str, ...]] = [("ranks", "median s", "speed-up", "efficiency", "95 % interval", "range", "rounds")]
     for one in scaling.points:
-        seconds = sorted(scaling.times[one.ranks])[len(scaling.times[one.ranks]) // 2]
         rows.append(
             (
                 str(one.ranks),
-                f"{seconds:.3g}",
+                f"{statistics.median(scaling.times[one.ranks]):.3g}",
                 f"{one.speedup:.2f}" if scaling.kind == "strong" else "",
                 f"{one.efficiency:.2f}",
                 f"{one.low:.2f} to {one.high:.2f}",

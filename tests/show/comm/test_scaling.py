@@ -29,3 +29,8 @@ def test_every_round_is_a_dot_and_weak_scaling_has_no_law() -> None:
     weak = scaling_curve(efficiency(TIMES, "weak"), amdahl(scaling))
     assert weak.axes.get_ylabel() == "efficiency"
     assert not any("Amdahl" in str(line.get_label()) for line in weak.axes.lines)
+
+
+def test_of_an_even_number_of_rounds_the_median_lies_between_the_two_in_the_middle() -> None:
+    rows = scaling_curve(efficiency({1: [1.0, 1.0, 3.0, 4.0], 2: [1.0, 1.0, 1.0, 1.0]})).text.splitlines()
+    assert rows[2].split()[:2] == ["1", "2"]
