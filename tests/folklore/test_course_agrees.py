@@ -8,19 +8,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from labkit.catalog.claims import claims
 from labkit.course import table
-from tests.folklore import test_nothing_contradicts as scan
+from tests.folklore import course_text
+from tests.folklore.course_text import ROOT, Cell, wrong_commands
 
 pytestmark = pytest.mark.light
 
-ROOT = Path(__file__).resolve().parents[2]
 # one line for each pattern of the scan, for claims whose command does not hold it
 SAMPLES = {
     "1.16": "--index-url https://download.pytorch.org/whl/rocm6.1",
@@ -51,33 +50,13 @@ SAYS = {
 }
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A Markdown cell with the ids of its tags; ``lesson`` is '05', ``number`` counts from 1."""
-
-    lesson: str
-    number: int
-    text: str
-    ids: tuple[str, ...]
-
-    @property
-    def is_box(self) -> bool:
-        return re.search(r"^(> )?\*\*Folklore:", self.text, re.MULTILINE) is not None
+CELLS = [cell for notebook in course_text.notebooks() for cell in course_text.cells(notebook)]
+BOXES = [cell for cell in CELLS if cell.box]
 
 
-def cells() -> Iterator[Cell]:
-    for lesson in table.load().lessons:
-        for number, cell in enumerate(json.loads(lesson.path.read_text(encoding="utf-8"))["cells"], 1):
-            tags = cell["metadata"].get("tags", [])
-            ids = tuple(tag.removeprefix("claim:") for tag in tags if tag.startswith("claim:"))
-            if cell["cell_type"] == "markdown":
-                yield Cell(lesson.id, number, "".join(cell["source"]), ids)
-            else:
-                assert not ids, f"lesson {lesson.id} cell {number}: the tag belongs to the words, not to the code"
-
-
-CELLS = list(cells())
-BOXES = [cell for cell in CELLS if cell.is_box]
+def test_the_cells_are_those_of_the_lessons_and_a_tag_belongs_to_the_words() -> None:
+    assert {lesson.path for lesson in table.load().lessons} == set(course_text.notebooks())
+    assert not [f"lesson {cell.lesson} cell {cell.number}" for cell in CELLS if cell.kind == "code" and cell.ids]
 
 
 def test_every_box_names_its_claims_and_they_exist() -> None:
@@ -112,26 +91,24 @@ def test_no_box_contradicts_the_ledger() -> None:
 
 
 def test_a_box_that_contradicts_is_found() -> None:
-    right = Cell("06", 1, '> **Folklore: "x"**\n>\n> Outdated. It was so.', ("1.23",))
-    assert right.is_box and not against_the_verdict(right)
-    assert against_the_verdict(Cell("06", 1, right.text.replace("Outdated", "True"), ("1.23",)))
-    assert not Cell("06", 1, "As the folklore has it.", ()).is_box
+    right = Cell("06_x.ipynb", 1, "markdown", '> **Folklore: "x"**\n>\n> Outdated. It was so.', ("1.23",))
+    assert right.box and not against_the_verdict(right)
+    assert against_the_verdict(replace(right, text=right.text.replace("Outdated", "True")))
+    assert not replace(right, text="As the folklore has it.", ids=()).box
 
 
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A course of one lesson and its pages, which the scan takes for ours."""
+def copied(tmp_path: Path) -> Path:
+    """A course of one lesson and its pages, in which nothing is wrong."""
     shutil.copytree(ROOT / "notebooks" / "pages", tmp_path / "notebooks" / "pages")
     shutil.copy(ROOT / "notebooks" / "01_mnist.ipynb", tmp_path / "notebooks")
     shutil.copy(ROOT / "README.md", tmp_path)
-    monkeypatch.setattr(scan, "ROOT", tmp_path)
-    monkeypatch.setattr(scan, "NOTEBOOKS", tmp_path / "notebooks")
-    scan.test_wrong_commands_stand_in_boxes_of_folklore_only()
+    assert not wrong_commands(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("kind", ["code", "markdown"])
-@pytest.mark.parametrize("number", sorted(scan.WRONG))
+@pytest.mark.parametrize("number", sorted(course_text.WRONG))
 def test_a_wrong_command_planted_in_a_lesson_is_found(copied: Path, number: str, kind: str) -> None:
     lesson = copied / "notebooks" / "01_mnist.ipynb"
     notebook = json.loads(lesson.read_text(encoding="utf-8"))
@@ -143,29 +120,27 @@ def test_a_wrong_command_planted_in_a_lesson_is_found(copied: Path, number: str,
     }
     notebook["cells"].insert(5, planted)
     lesson.write_text(json.dumps(notebook), encoding="utf-8")
-    with pytest.raises(AssertionError, match=rf"01_mnist\.ipynb cell 6: claim {re.escape(number)}"):
-        scan.test_wrong_commands_stand_in_boxes_of_folklore_only()
+    assert any(f"01_mnist.ipynb cell 6: claim {number}: " in found for found in wrong_commands(copied))
 
 
 @pytest.mark.parametrize("place", ["README.md", "notebooks/pages/glossary.md", "notebooks/pages/guides.md"])
-@pytest.mark.parametrize("number", sorted(scan.WRONG))
+@pytest.mark.parametrize("number", sorted(course_text.WRONG))
 def test_a_wrong_command_planted_on_a_page_is_found(copied: Path, number: str, place: str) -> None:
     page = copied / place
     line = SAMPLES.get(number, claims()[number].command)
     page.write_text(page.read_text(encoding="utf-8") + f"\nRun this: {line}\n", encoding="utf-8")
-    if place.endswith("guides.md") and scan.NUMBER.search(line):
+    if place.endswith("guides.md") and course_text.NUMBER.search(line):
         pytest.skip("the command holds a number like a claim's")
-    with pytest.raises(AssertionError, match=rf"claim {re.escape(number)}: "):
-        scan.test_wrong_commands_stand_in_boxes_of_folklore_only()
-
-
-def in_labkit(path: Path) -> list[tuple[str, str, int]]:
-    name = path.relative_to(ROOT).as_posix()
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [(name, number, k) for k, line in enumerate(lines, 1) for number in scan.against(line)]
+    assert any(f"claim {number}: " in found for found in wrong_commands(copied))
 
 
 def test_labkit_and_contributing_say_nothing_wrong_either() -> None:
     paths = [*(ROOT / "labkit").rglob("*.py"), ROOT / "CONTRIBUTING.md"]
-    found = [hit for path in paths for hit in in_labkit(path) if not hit[0].startswith(ABOUT_CLAIMS)]
+    found = [
+        (line.file, number, line.place)
+        for path in paths
+        for line in course_text.of_file(path)
+        for number in course_text.against(line.text)
+        if not line.file.startswith(ABOUT_CLAIMS)
+    ]
     assert {(name, number) for name, number, _ in found} == ON_PURPOSE, found
