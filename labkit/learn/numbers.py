@@ -37,6 +37,20 @@ def one_number(value: Any, key: str) -> int | float:
     return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
+def pair(value: Any, key: str) -> tuple[float, float]:
+    """Two plain numbers from whatever ``as_numbers`` reads; Wrong(key, kind=…) otherwise."""
+    got = as_numbers(value, key)
+    if got.shape != (2,):
+        raise Wrong(key, kind=f"{got.numel()} numbers" if got.ndim else "one number")
+    return float(got[0]), float(got[1])
+
+
 def close(a: Tensor, b: Tensor, relative: float = 5e-3, absolute: float = 1e-5) -> bool:
     """Same shape and nearly the same numbers?"""
     return a.shape == b.shape and torch.allclose(a, b, rtol=relative, atol=absolute)
+
+
+def times(a: Tensor, b: Tensor, relative: float = 1e-3, absolute: float = 1e-5) -> float | None:
+    """The factor by which a is b; None where a is nearly zero or no multiple of b."""
+    factor = float((a * b).sum() / (b * b).sum())
+    return factor if abs(factor) > 1e-6 and torch.allclose(a, factor * b, rtol=relative, atol=absolute) else None

@@ -7,20 +7,17 @@ from typing import Any
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
-from labkit.learn.numbers import as_numbers
+from labkit.learn.numbers import pair
 
 
-def _pair(answer: Any, n: int, itemsize: int, extras: Sequence[int]) -> tuple[float, float]:
-    got = as_numbers(call(answer, n, itemsize, list(extras)), "not_a_pair")
-    if got.shape != (2,):
-        raise Wrong("not_a_pair", kind=f"{got.numel()} numbers" if got.ndim else "one number")
-    return float(got[0]), float(got[1])
+def _asked(answer: Any, n: int, itemsize: int, extras: Sequence[int]) -> tuple[float, float]:
+    return pair(call(answer, n, itemsize, list(extras)), "not_a_pair")
 
 
 def _probe_fused_bytes(answer: Any) -> None:
     n, size, extras = 10, 4, [0, 2, 0, 1]
     separate, fused = n * size * (2 * len(extras) + 3), n * size * (2 + 3)
-    one, two = _pair(answer, n, size, extras)
+    one, two = _asked(answer, n, size, extras)
     known = {"expected": f"({separate}, {fused})", "got": f"({one:g}, {two:g})"}
     if (one, two) == (fused, separate):
         raise Wrong("exchanged", **known)
@@ -44,7 +41,7 @@ def _probe_fused_bytes(answer: Any) -> None:
         raise Wrong("divided", **known)
     if two != fused:
         raise Wrong("fused", **known)
-    half = _pair(answer, 6, 2, [0])
+    half = _asked(answer, 6, 2, [0])
     if half != (24, 24):
         raise Wrong("single", expected="(24, 24)", got=f"({half[0]:g}, {half[1]:g})")
 

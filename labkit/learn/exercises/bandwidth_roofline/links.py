@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
-from labkit.learn.numbers import as_numbers
+from labkit.learn.numbers import pair
 
 _MATRIX: list[list[float | None]] = [
     [1900.0, 96.0, 41.0],
@@ -15,15 +15,12 @@ _MATRIX: list[list[float | None]] = [
 ]
 
 
-def _pair(answer: Any, matrix: list[list[float | None]]) -> tuple[float, float]:
-    got = as_numbers(call(answer, [list(row) for row in matrix]), "not_a_pair")
-    if got.shape != (2,):
-        raise Wrong("not_a_pair", kind=f"{got.numel()} numbers" if got.ndim else "one number")
-    return float(got[0]), float(got[1])
+def _asked(answer: Any, matrix: list[list[float | None]]) -> tuple[float, float]:
+    return pair(call(answer, [list(row) for row in matrix]), "not_a_pair")
 
 
 def _probe_link_range(answer: Any) -> None:
-    low, high = _pair(answer, _MATRIX)
+    low, high = _asked(answer, _MATRIX)
     known = {"expected": "(40, 96)", "got": f"({low:g}, {high:g})"}
     if (low, high) == (96, 40):
         raise Wrong("exchanged", **known)
@@ -38,7 +35,7 @@ def _probe_link_range(answer: Any) -> None:
     if (low, high) != (40, 96):
         raise Wrong("other", **known)
     holes: list[list[float | None]] = [[None, 30.0, None], [31.0, 60.0, 20.0], [None, 19.0, None]]
-    low, high = _pair(answer, holes)
+    low, high = _asked(answer, holes)
     known = {"expected": "(19, 31)", "got": f"({low:g}, {high:g})"}
     if low == 0:
         raise Wrong("none_as_zero", **known)
@@ -95,7 +92,7 @@ link_range = Exercise(
         "Which cells of the matrix are a way from one device to *another* one?",
         "Collect `matrix[i][j]` for all i and j with i != j and a value that is not None; then min and max.",
     ),
-    errors={"'NoneType'": "none_measured", "NoneType": "none_measured"},
+    errors={"NoneType": "none_measured"},
     mistakes=(
         KnownMistake(
             "the largest of all cells",
