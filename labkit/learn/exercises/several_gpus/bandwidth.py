@@ -5,17 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from labkit.comm.formulas import busbw_factor
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
 from labkit.learn.numbers import one_number
-
-# Factors of nccl-tests, doc/PERFORMANCE.md (rccl-tests counts in the same way); checked 2026-11-30.
-_FACTORS = {
-    "all_reduce": lambda n: 2 * (n - 1) / n,
-    "all_gather": lambda n: (n - 1) / n,
-    "reduce_scatter": lambda n: (n - 1) / n,
-    "broadcast": lambda n: 1.0,
-}
 
 
 def _same(a: float, b: float) -> bool:
@@ -32,7 +25,7 @@ def _probe_bus_bandwidth(answer: Any) -> None:
     ):
         size, seconds = 3 * 10**9, 0.25
         algbw = size / seconds / 1e9
-        expected = algbw * _FACTORS[name](ranks)
+        expected = algbw * busbw_factor(name, ranks)
         got = one_number(call(answer, name, size, seconds, ranks), "not_a_number")
         told = {"got": got, "expected": expected, "name_": name, "ranks": ranks, "algbw": algbw}
         if _same(got, expected):
@@ -50,7 +43,7 @@ def _probe_bus_bandwidth(answer: Any) -> None:
             raise Wrong("times_ranks", **told)
         if name == "all_reduce" and _same(got, algbw * (ranks - 1) / ranks):
             raise Wrong("one_way", **told)
-        if name != "all_reduce" and _same(got, algbw * _FACTORS["all_reduce"](ranks)):
+        if name != "all_reduce" and _same(got, algbw * busbw_factor("all_reduce", ranks)):
             raise Wrong("all_alike", **told)
         if name == "broadcast" and _same(got, algbw * (ranks - 1) / ranks):
             raise Wrong("root", **told)
