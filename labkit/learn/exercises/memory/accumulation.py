@@ -12,7 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
-from labkit.learn.numbers import one_number
+from labkit.learn.numbers import one_number, times
 
 
 class _Windows:
@@ -66,10 +66,7 @@ def _same(a: Tensor | None, b: Tensor) -> bool:
 
 def _times(a: Tensor | None, b: Tensor) -> float | None:
     """The factor by which a is b, None where it is no multiple."""
-    if a is None:
-        return None
-    factor = float((a * b).sum() / (b * b).sum())
-    return factor if abs(factor) > 1e-6 and torch.allclose(a, factor * b, rtol=1e-3, atol=1e-5) else None
+    return None if a is None else times(a, b)
 
 
 def _probe_accumulate(answer: Any) -> None:

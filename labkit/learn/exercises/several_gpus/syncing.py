@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
 from labkit.learn.judge import call
+from labkit.learn.numbers import close, times
 
 
 class _Arm(torch.autograd.Function):
@@ -96,7 +97,7 @@ def _returning(answer: Any) -> Any:
 
     def run(*args: Any) -> Any:
         result = answer(*args)
-        return result if result is NotImplemented or result is ... else True
+        return True if result is None else result
 
     return run
 
@@ -120,10 +121,10 @@ def _probe_sync_once(answer: Any) -> None:
             raise Wrong("first", **told)
         if sum(passes) > 1:
             raise Wrong("often", **told)
-        factor = float((run.steps[0] * run.right).sum() / (run.right**2).sum())
-        if torch.allclose(run.steps[0], run.right, rtol=1e-3, atol=1e-5):
+        if close(run.steps[0], run.right, relative=1e-3):
             continue
-        if torch.allclose(run.steps[0], factor * run.right, rtol=1e-3, atol=1e-5):
+        factor = times(run.steps[0], run.right)
+        if factor is not None:
             raise Wrong("scaled", factor=factor, **told)
         raise Wrong("other", **told)
 
@@ -248,6 +249,19 @@ def sync_once(model, loss_fn, optimizer, micro_batches):
         optimizer.zero_grad()
         with nullcontext() if i + 1 == len(micro_batches) else model.no_sync():
             (loss_fn(model(x), y) / len(micro_batches)).backward()
+    optimizer.step()
+""",
+            "other",
+        ),
+        KnownMistake(
+            "emptied before the step",
+            """
+def sync_once(model, loss_fn, optimizer, micro_batches):
+    from contextlib import nullcontext
+    for i, (x, y) in enumerate(micro_batches):
+        with nullcontext() if i + 1 == len(micro_batches) else model.no_sync():
+            (loss_fn(model(x), y) / len(micro_batches)).backward()
+    optimizer.zero_grad()
     optimizer.step()
 """,
             "other",
