@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from labkit.comm import sizes as which
-from labkit.comm.curve import size as words
 from labkit.comm.pace import Pace, Progress, quiet
 from labkit.comm.results import Series
 from labkit.errors import LabkitError
 from labkit.timing.stopwatch import Stopwatch, stopwatch_for
+from labkit.timing.words import size as words
 
 SMALLEST = 4 * 2**10
 GPU_LARGEST = 2**28

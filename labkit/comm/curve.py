@@ -28,6 +28,7 @@ import numpy as np
 from labkit.comm.results import Point
 from labkit.comm.robust import LEAST_SCALE, TUKEY, Floats, robust_line, robust_lines
 from labkit.errors import LabkitError
+from labkit.timing.words import gigabytes, size
 
 FEWEST = 4
 """Sizes that a line with an interval needs at least."""
@@ -230,19 +231,6 @@ def _two_lines(n: Floats, t: Floats, ends: Floats) -> tuple[Piece, ...]:
             if len(pieces) == 2 and loss < best[0]:
                 best = loss, tuple(pieces)
     return best[1]
-
-
-def size(bytes: float) -> str:
-    """For example '16 KiB', '2.5 MiB', '1 GiB'."""
-    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if bytes >= unit:
-            return f"{bytes / unit:.3g} {name}"
-    return f"{bytes:.0f} B"
-
-
-def gigabytes(bytes_per_s: float) -> str:
-    """For example '12.3 GB/s' (10^9 bytes)."""
-    return f"{bytes_per_s / 1e9:.3g} GB/s"
 
 
 def _no_line(pieces: tuple[Piece, ...], sizes: tuple[int, ...]) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 from labkit.comm import sizes as which
 from labkit.comm.copies import COUNTED, COUNTED_BOTH, LOCAL, UNVERIFIED
-from labkit.comm.curve import size as words
 from labkit.comm.pace import Pace, Progress, quiet
 from labkit.comm.results import Results, Series
 from labkit.errors import LabkitError
 from labkit.timing.stopwatch import Stopwatch, stopwatch_for
+from labkit.timing.words import size as words
 
 SIZES = (64 * 2**10, 2**20, 16 * 2**20, 256 * 2**20)
 _ITEM = 4  # float32

@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from labkit.comm.curve import size as words
 from labkit.errors import LabkitError
+from labkit.timing.words import size as words
 
 SMALLEST = 16 * 2**10
 BEYOND = 4

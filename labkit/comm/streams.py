@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from labkit.comm import sizes as which
-from labkit.comm.curve import size as words
 from labkit.comm.pace import Pace, Progress, quiet
 from labkit.comm.results import Point, Series
 from labkit.errors import LabkitError
 from labkit.timing.stopwatch import Stopwatch, stopwatch_for
+from labkit.timing.words import size as words
 
 ARRAYS = {"read": 1, "write": 1, "copy": 2, "triad": 3}
 """Arrays that each measure touches, which is also what it counts, in arrays."""

@@ -39,6 +39,24 @@ def digits(value: float) -> str:
     return f"{value:.{places}f}"
 
 
+def size(bytes: float) -> str:
+    """For example '16 KiB', '2.5 MiB', '1 GiB'."""
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if bytes >= unit:
+            return f"{_short(bytes / unit)} {name}"
+    return f"{bytes:.0f} B"
+
+
+def gigabytes(bytes_per_s: float) -> str:
+    """For example '12.3 GB/s' (10^9 bytes)."""
+    return f"{_short(bytes_per_s / 1e9)} GB/s"
+
+
+def _short(value: float) -> str:
+    """Three significant digits without zeros at the end; whole numbers from a thousand on, where an exponent would come."""
+    return f"{value:.0f}" if value >= 999.5 else f"{value:.3g}"
+
+
 RATIO_IS = "each ratio is the median of the rounds' own ratios, so it can differ from the ratio of the two medians"
 
 

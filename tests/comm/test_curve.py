@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.comm.curve import AlphaBeta, bends, fit, gigabytes, size
+from labkit.comm.curve import AlphaBeta, bends, fit
 from labkit.comm.results import Point, point
 from labkit.comm.robust import robust_line, robust_lines
 from labkit.errors import LabkitError
@@ -160,7 +160,5 @@ def test_times_that_fall_give_a_level_line_and_none_below_zero() -> None:
     assert alpha == 0 and slope > 0
 
 
-def test_sizes_and_rates_in_words() -> None:
-    assert [size(n) for n in (12, 16384, 2.5 * 2**20, 2**30)] == ["12 B", "16 KiB", "2.5 MiB", "1 GiB"]
-    assert gigabytes(1.234e10) == "12.3 GB/s"
+def test_a_fit_is_an_alpha_beta() -> None:
     assert isinstance(fit(measured(line(1e-5, 1e10))), AlphaBeta)

@@ -31,3 +31,13 @@ def test_columns_line_up() -> None:
 
 def test_a_ratio_says_what_it_is() -> None:
     assert words.ratio(1.05, 0.53, 1.529) == "ratio of times 1.05, 95 % interval 0.530 to 1.53"
+
+
+def test_sizes_and_rates_in_words() -> None:
+    assert [words.size(n) for n in (12, 16384, 2.5 * 2**20, 2**30)] == ["12 B", "16 KiB", "2.5 MiB", "1 GiB"]
+    assert words.gigabytes(1.234e10) == "12.3 GB/s"
+
+
+def test_from_a_thousand_on_there_is_no_exponent() -> None:
+    assert [words.size(n * 1024) for n in (999.6, 1010, 1023)] == ["1000 KiB", "1010 KiB", "1023 KiB"]
+    assert [words.gigabytes(rate) for rate in (999.4e9, 5.3e12)] == ["999 GB/s", "5300 GB/s"]

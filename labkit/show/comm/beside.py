@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from labkit.comm import formulas
 from labkit.comm.against import Reference, matching
-from labkit.comm.curve import size
 from labkit.comm.results import Results, Series
 from labkit.show.charts import number
 from labkit.show.comm.collectives import collectives_curve
 from labkit.show.picture import Picture
-from labkit.timing.words import columns, duration
+from labkit.timing.words import columns, duration, size
 
 _HEAD = ("size", "time here", "time there", "busbw here", "95 % interval", "busbw there", "here / there")
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.comm import formulas
-from labkit.comm.curve import size
 from labkit.comm.results import Results, Series
 from labkit.errors import LabkitError
 from labkit.show import style
 from labkit.show.charts import number
 from labkit.show.picture import Picture, new_figure, table
-from labkit.timing.words import duration
+from labkit.timing.words import duration, size
 
 
 def collectives_curve(

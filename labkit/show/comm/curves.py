@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from labkit.comm.curve import AlphaBeta, gigabytes, size
+from labkit.comm.curve import AlphaBeta
 from labkit.comm.results import Series
 from labkit.errors import LabkitError
 from labkit.show import style
 from labkit.show.charts import number
 from labkit.show.comm.tables import fit_in_words, fitted, points_table
 from labkit.show.picture import Picture, new_figure
-from labkit.timing.words import duration
+from labkit.timing.words import duration, gigabytes, size
 
 
 def curve(series: Series | Sequence[Series], *, title: str = "") -> Picture:

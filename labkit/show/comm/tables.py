@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labkit.comm.curve import FEWEST, AlphaBeta, fit, gigabytes, size
+from labkit.comm.curve import FEWEST, AlphaBeta, fit
 from labkit.comm.peers import matrix
 from labkit.comm.results import Point, Results, Series
 from labkit.show.charts import number
 from labkit.show.comm.heat import as_table
-from labkit.timing.words import columns, duration, span
+from labkit.timing.words import columns, duration, gigabytes, size, span
 
 _TITLES = {
     "copy": "Copies",
