@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
             stdin=subprocess.DEVNULL,
             env={**os.environ, MARK: mark},
             start_new_session=os.name == "posix",
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,
         )
     except (OSError, ValueError) as error:
         print(f"{command[0]} could not be started: {error}", file=sys.stderr, flush=True)
@@ -137,7 +137,8 @@ def _reap() -> None:
                 pass
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Linux: SIGKILL when the process that forked this one ends (PR_SET_PDEATHSIG), even inside a C call."""
     _prctl(_PDEATHSIG, int(signal.SIGKILL))
 
 

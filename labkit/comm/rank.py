@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from labkit.comm import sources
+from labkit.comm.lifeline import die_with_parent
 from labkit.comm.outputs import into_files
 from labkit.errors import LabkitError
 
 WATCH_S = 0.5
-_PDEATHSIG = 1  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -83,21 +83,11 @@ def _settle(rank: int, ranks: int, folder: str, settings: Mapping[str, str]) -> 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):  # held back where the fork server could not load ``preloaded``
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    _die_with_parent()
+    die_with_parent()
     own = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": ranks}
     os.environ.update({"OMP_NUM_THREADS": "1", **settings, **{name: str(value) for name, value in own.items()}})
     into_files(Path(folder), rank)
     faulthandler.enable(sys.stderr)
-
-
-def _die_with_parent() -> None:
-    """Linux: SIGKILL when the process that forked this one ends (linux/prctl.h, PR_SET_PDEATHSIG), even inside a C
-    call."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            import ctypes
-
-            ctypes.CDLL(None).prctl(_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def _watch(life: Connection, parent: int) -> None:
