@@ -46,6 +46,8 @@ class Table:
 
 def header(line: str) -> Columns | None:
     """The columns that a header line names, None for any other line."""
+    if "busbw" not in line:  # asked of every line of any text
+        return None
     names = [re.sub(r"\(.*?\)", "", name) for name in line.replace("|", " ").strip().lstrip("#").split()]
     names = [_OLDER.get(name, name) for name in names if name]
     if not names or names[0] != "size" or "algbw" not in names or "busbw" not in names:
