@@ -15,7 +15,7 @@ from typing import Any
 
 _HOME = {
     "Observation": "labkit.folklore.observation",
-    "Outcome": "labkit.folklore.running",
+    "Outcome": "labkit.folklore.observation",
     "run": "labkit.folklore.running",
     "as_text": "labkit.folklore.ledger",
 }

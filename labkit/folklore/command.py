@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from labkit.catalog.claims import chosen
 from labkit.folklore import ledger
+from labkit.folklore.observation import Outcome
 
 
 def main(ids: Sequence[str], *, theme: str | None, probes: bool, as_json: bool) -> int:
@@ -19,7 +20,7 @@ def main(ids: Sequence[str], *, theme: str | None, probes: bool, as_json: bool) 
     wanted = chosen([part for word in ids for part in word.rstrip(",").split(",")], theme)
     outcomes = None
     if probes:
-        from labkit.folklore.running import Outcome, run
+        from labkit.folklore.running import run
 
         count = sum(bool(claim.probe) for claim in wanted)
 

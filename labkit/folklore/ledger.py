@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from labkit.catalog.claims import GUIDES, THEMES, VERDICTS, Claim
-from labkit.folklore.observation import SEEN
-from labkit.folklore.running import Outcome
+from labkit.folklore.observation import SEEN, Outcome
 
 _INDENT = 6
 

@@ -1,9 +1,11 @@
-"""What a probe saw, in five words, and which verdict each of them stands for."""
+"""What a probe saw, in five words, which verdict each of them stands for, and whether a claim's own is that."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from labkit.catalog.claims import Claim
 
 # what was seen -> what that means
 SEEN: Mapping[str, str] = {
@@ -53,3 +55,17 @@ def agrees(verdict: str, saw: str) -> bool | None:
     """Whether what was seen fits a verdict; None where nothing was seen. KeyError for a verdict that does not exist."""
     expected = EXPECTED[verdict]
     return None if saw in NOT_SEEN else saw == expected
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a claim's probe saw, and how long it took."""
+
+    claim: Claim
+    observation: Observation
+    seconds: float
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the verdict says the same; None where nothing was seen."""
+        return agrees(self.claim.verdict, self.observation.saw)

@@ -11,13 +11,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.catalog.claims import Claim, chosen
 from labkit.errors import LabkitError
-from labkit.folklore import observation
-from labkit.folklore.observation import Observation
+from labkit.folklore.observation import Observation, Outcome
 from labkit.folklore.probes.__main__ import read
 from labkit.machine.probes.commands import end
 
@@ -31,16 +29,6 @@ _KEPT = (
     "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HSA_ENABLE_DXG_DETECTION",
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a claim's probe saw, whether the verdict says the same (None: nothing was seen), and how long it took."""
-
-    claim: Claim
-    observation: Observation
-    agrees: bool | None
-    seconds: float
 
 
 def run(
@@ -59,16 +47,12 @@ def run(
     seen = {}
     probed = [claim for claim in wanted if claim.probe]
     for claim, what, took in _observed(probed, seconds, python):
-        seen[claim.id] = _outcome(claim, what, took)
+        seen[claim.id] = Outcome(claim, what, took)
         if told:
             told(seen[claim.id])
     return tuple(
-        seen.get(claim.id) or _outcome(claim, Observation("unmet", claim.why_no_probe), 0.0) for claim in wanted
+        seen.get(claim.id) or Outcome(claim, Observation("unmet", claim.why_no_probe), 0.0) for claim in wanted
     )
-
-
-def _outcome(claim: Claim, what: Observation, seconds: float) -> Outcome:
-    return Outcome(claim, what, observation.agrees(claim.verdict, what.saw), seconds)
 
 
 def environment(folder: str, given: Mapping[str, str]) -> dict[str, str]:

@@ -11,8 +11,7 @@ from typing import Any
 
 from labkit.catalog.claims import THEMES, VERDICTS, Claim, chosen
 from labkit.errors import LabkitError
-from labkit.folklore.observation import SEEN
-from labkit.folklore.running import Outcome
+from labkit.folklore.observation import SEEN, Outcome
 from labkit.show import style
 from labkit.show.controls import FRAME, bundle, guarded, told
 

@@ -12,7 +12,7 @@ import pytest
 
 from labkit.catalog.claims import THEMES, claims
 from labkit.folklore import command, ledger, running
-from labkit.folklore.observation import Observation
+from labkit.folklore.observation import Observation, Outcome
 
 pytestmark = pytest.mark.light
 
@@ -57,9 +57,8 @@ def test_json_has_every_field() -> None:
     assert row["id"] == "1.30" and row["verdict"] == "WRONG" and row["sources"] and "saw" not in row
 
 
-def outcome(number: str, saw: str) -> running.Outcome:
-    claim = claims()[number]
-    return running._outcome(claim, Observation(saw, "What was seen."), 0.5)
+def outcome(number: str, saw: str) -> Outcome:
+    return Outcome(claims()[number], Observation(saw, "What was seen."), 0.5)
 
 
 @pytest.mark.parametrize(

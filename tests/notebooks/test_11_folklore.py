@@ -94,7 +94,7 @@ def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any], name
 
 
 def test_a_guess_typed_into_the_dict_is_enough() -> None:
-    """Without menus: the cells of a group with a guess in the dict, as a person types it."""
+    """Without buttons: the cells of a group with a guess in the dict, as a person types it."""
     from labkit.show.folklore import answers, deck
 
     guesses = {"2.28": "misleading", "2.27": "true"}

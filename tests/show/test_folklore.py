@@ -1,4 +1,4 @@
-"""Lesson 11's decks, answers and score: the same in words and in the menus, and honest about luck."""
+"""Lesson 11's decks, answers and score: the same in words and in the buttons, and honest about luck."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from labkit.catalog.claims import THEMES, VERDICTS, chosen, claims
 from labkit.errors import LabkitError
-from labkit.folklore.observation import Observation, agrees
-from labkit.folklore.running import Outcome
+from labkit.folklore.observation import Observation, Outcome
 from labkit.show.folklore import answers, deck, shown, verdict_of
 from labkit.show.folklore_score import base_rate, score, wilson
 
@@ -20,8 +19,7 @@ RIGHT = {claim.id: claim.verdict for claim in claims().values()}
 
 
 def outcome(number: str, saw: str, evidence: str = "seen <b>so</b>") -> Outcome:
-    claim = claims()[number]
-    return Outcome(claim, Observation(saw, evidence), agrees(claim.verdict, saw), 0.1)
+    return Outcome(claims()[number], Observation(saw, evidence), 0.1)
 
 
 def choices(widget: Any) -> dict[str, dict[str, Any]]:
