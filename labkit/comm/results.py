@@ -72,20 +72,25 @@ def point(
     wrong: int | None = None,
 ) -> Point:
     """The point that ``samples`` (seconds per call, at least one, all positive) give. Raises ValueError otherwise."""
-    values = sorted(float(value) for value in samples)
-    if not values or values[0] <= 0:
-        raise ValueError("a point needs at least one time, and times are positive")
+    values = _times(samples)
     told = summary(values)
     return Point(
         int(bytes), told["median"], told["low"], told["high"], len(values), work, size, wrong, _thinned(values)
     )
 
 
-def point_of(
-    bytes: int, measured: Measurement, *, work: float | None = None, size: int | None = None, wrong: int | None = None
-) -> Point:
-    """The point of a ``labkit.timing`` measurement."""
-    return point(bytes, measured.samples, work=work, size=size, wrong=wrong)
+def point_of(bytes: int, measured: Measurement, *, work: float | None = None, size: int | None = None) -> Point:
+    """The point of a ``labkit.timing`` measurement, with the interval that it has already. Raises ValueError as ``point``."""
+    values = _times(measured.samples)
+    middle, low, high = measured.median_s, measured.low_s, measured.high_s
+    return Point(int(bytes), middle, low, high, len(values), work, size, None, _thinned(values))
+
+
+def _times(samples: Sequence[float]) -> list[float]:
+    values = sorted(float(value) for value in samples)
+    if not values or values[0] <= 0:
+        raise ValueError("a point needs at least one time, and times are positive")
+    return values
 
 
 def _thinned(values: list[float]) -> tuple[float, ...]:

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.comm.results import KEPT_SAMPLES, Point, Results, Series, machine_card, point
+from labkit.comm import results
+from labkit.comm.results import KEPT_SAMPLES, Point, Results, Series, machine_card, point, point_of
 from labkit.errors import LabkitError
+from labkit.timing import benchmark
+from tests.comm.stand_ins import Watch
 
 POINTS = tuple(point(n, [n / 1e9 + 1e-6, n / 0.9e9 + 1e-6], work=2.0 * n) for n in (1024, 2048))
 SERIES = Series("copy", "host to device", "cpu", "cuda:0", "float32", POINTS, name="pinned", notes=("odd — é",))
@@ -129,6 +132,17 @@ def test_samples_are_few_and_keep_their_ends() -> None:
     p = point(8, [1e-6 * k for k in range(1, 1001)])
     assert len(p.samples) == KEPT_SAMPLES and p.repetitions == 1000
     assert p.samples[0] == 1e-6 and p.samples[-1] == 1e-3
+
+
+def test_a_measurement_s_point_takes_its_interval_and_computes_none(monkeypatch) -> None:
+    ticks = iter(range(1, 10**6))
+    told = benchmark(lambda: None, seconds=0.05, warmup_seconds=0.01, stopwatch=Watch(lambda: 1e-3 * next(ticks)))
+    monkeypatch.delattr(results, "summary")
+    p = point_of(8, told, work=16.0)
+    assert (p.median_s, p.low_s, p.high_s) == (told.median_s, told.low_s, told.high_s) and p.low_s < p.high_s
+    assert p.repetitions == len(told.samples) and p.samples[0] == pytest.approx(min(told.samples)) and p.work == 16.0
+    with pytest.raises(ValueError, match="positive"):
+        point_of(8, replace(told, samples=(0.0, 1.0)))
 
 
 @pytest.mark.parametrize("samples", [[], [0.0], [1.0, -1.0]])
