@@ -31,8 +31,9 @@ def verdict_of(guess: str) -> str:
     return word
 
 
-def _of(theme: str) -> tuple[Claim, ...]:
-    return chosen(theme=theme)
+def guess_of(guesses: Mapping[str, str], claim: Claim) -> str:
+    """The verdict that was guessed for a claim; '' where none was. LabkitError as ``verdict_of``."""
+    return verdict_of(guesses.get(claim.id, ""))
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +50,7 @@ class Deck:
     def __str__(self) -> str:
         lines = [f"{self.title}: {len(self.claims)} claims"]
         for claim in self.claims:
-            guess = verdict_of(self.guesses.get(claim.id, "")).lower()
+            guess = guess_of(self.guesses, claim).lower()
             lines += _wrapped(f"{claim.id:<6}", claim.says + (f" Your guess: {guess}." if guess else ""))
             lines += [f"          {claim.command}"] if claim.command else []
         return "\n".join(lines)
@@ -64,7 +65,7 @@ class Deck:
         return f"<div style='{FRAME}'><b>{escape(self.title)}</b>: {len(self.claims)} claims{rows}</div>"
 
     def _guessed(self, claim: Claim) -> str:
-        guess = verdict_of(self.guesses.get(claim.id, "")).lower()
+        guess = guess_of(self.guesses, claim).lower()
         return f"<br>Your guess: <b>{guess}</b>" if guess else ""
 
     def widget(self) -> Any:
@@ -85,7 +86,7 @@ class Deck:
 
         def choice(claim: Claim) -> Any:
             """Single toggles: the page itself turns one off again, so the keyboard stays on it."""
-            guess = verdict_of(self.guesses.get(claim.id, ""))
+            guess = guess_of(self.guesses, claim)
             row = {
                 name: widgets.ToggleButton(
                     value=name == guess, description=name.lower(), tooltip=f"{claim.id}: {meaning}", layout=narrow
@@ -99,7 +100,7 @@ class Deck:
                     for other, button in row.items():
                         button.value = other == name
                     say(told(f"{claim.id}: {name.lower()}. {self._left()}"))
-                elif verdict_of(self.guesses.get(claim.id, "")) == name:
+                elif guess_of(self.guesses, claim) == name:
                     del self.guesses[claim.id]
                     say(told(f"{claim.id}: withdrawn. {self._left()}"))
 
@@ -113,7 +114,7 @@ class Deck:
         return widgets.VBox([*rows, line])
 
     def _left(self) -> str:
-        done = sum(bool(verdict_of(self.guesses.get(claim.id, ""))) for claim in self.claims)
+        done = sum(bool(guess_of(self.guesses, claim)) for claim in self.claims)
         return f"{done} of {len(self.claims)} guessed." + ("" if done else " Guess before you run the next cell.")
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -122,9 +123,9 @@ class Deck:
 
 def deck(theme: str, guesses: MutableMapping[str, str]) -> Deck:
     """The claims of a theme, to guess at. LabkitError for a theme or a guess that does not exist."""
-    made = Deck(THEMES.get(theme, ""), _of(theme), guesses)
+    made = Deck(THEMES.get(theme, ""), chosen(theme=theme), guesses)
     for claim in made.claims:
-        verdict_of(guesses.get(claim.id, ""))
+        guess_of(guesses, claim)
     return made
 
 
@@ -148,14 +149,14 @@ class Answers:
     __repr__ = __str__
 
     def _end(self) -> list[str]:
-        guessed = [claim for claim in self.claims if verdict_of(self.guesses.get(claim.id, ""))]
-        right = sum(verdict_of(self.guesses[claim.id]) == claim.verdict for claim in guessed)
         if any(claim.id == "own" for claim in self.claims):
             return []
-        return [f"You guessed {len(guessed)} of {len(self.claims)}, {right} as the ledger has it."]
+        given = [claim for claim in self.claims if guess_of(self.guesses, claim)]
+        right = sum(guess_of(self.guesses, claim) == claim.verdict for claim in given)
+        return [f"You guessed {len(given)} of {len(self.claims)}, {right} as the ledger has it."]
 
     def _compared(self, claim: Claim) -> str:
-        guess = verdict_of(self.guesses.get(claim.id, ""))
+        guess = guess_of(self.guesses, claim)
         return "" if not guess else ", as you said" if guess == claim.verdict else f"; you said {guess}"
 
     def _machine(self, claim: Claim) -> str:
@@ -175,7 +176,7 @@ class Answers:
         return f"<div style='{FRAME}'>{cards}{' '.join(self._end())}</div>"
 
     def _card(self, claim: Claim) -> str:
-        guess = verdict_of(self.guesses.get(claim.id, ""))
+        guess = guess_of(self.guesses, claim)
         edge = style.FAINT if not guess else style.RIGHT if guess == claim.verdict else style.WRONG
         parts = [f"<b>{claim.verdict}</b>{escape(self._compared(claim))}. {_says(claim)}"]
         parts += [escape(claim.right)] if claim.right else []
@@ -186,7 +187,7 @@ class Answers:
 
 def answers(theme: str, guesses: Mapping[str, str], seen: Mapping[str, Outcome]) -> Answers:
     """What is right of a theme's claims. seen: outcomes by id; a claim that has a probe and is not there was not run."""
-    return Answers(_of(theme), guesses, seen)
+    return Answers(chosen(theme=theme), guesses, seen)
 
 
 def shown(*outcomes: Outcome) -> Answers:

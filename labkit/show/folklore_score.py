@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from labkit.catalog.claims import THEMES, Claim, chosen
 from labkit.show import style
-from labkit.show.folklore import verdict_of
+from labkit.show.folklore import guess_of
 from labkit.show.picture import Picture, new_figure, table
 
 
@@ -37,9 +37,9 @@ def score(guesses: Mapping[str, str], claims: Sequence[Claim] = ()) -> Picture:
     rows: dict[str, tuple[int, int, int]] = {}
     for theme in THEMES:
         mine = [claim for claim in every if claim.theme == theme]
-        given = [claim for claim in mine if verdict_of(guesses.get(claim.id, ""))]
+        given = [claim for claim in mine if guess_of(guesses, claim)]
         if mine:
-            rows[theme] = (sum(verdict_of(guesses[c.id]) == c.verdict for c in given), len(given), len(mine))
+            rows[theme] = (sum(guess_of(guesses, c) == c.verdict for c in given), len(given), len(mine))
     words = _sentence(guesses, every)
     listed: list[tuple[str, ...]] = [("theme", "right", "guessed", "claims")]
     listed += [(THEMES[theme], *map(str, row)) for theme, row in rows.items()]
@@ -47,11 +47,11 @@ def score(guesses: Mapping[str, str], claims: Sequence[Claim] = ()) -> Picture:
 
 
 def _sentence(guesses: Mapping[str, str], every: Sequence[Claim]) -> str:
-    given = [claim for claim in every if verdict_of(guesses.get(claim.id, ""))]
+    given = [claim for claim in every if guess_of(guesses, claim)]
     if not given:
         word, share = base_rate(every)
         return f"No guesses, so no score. Whoever says {word} to everything is right in {share:.0%} of the {len(every)} claims."
-    right = sum(verdict_of(guesses[claim.id]) == claim.verdict for claim in given)
+    right = sum(guess_of(guesses, claim) == claim.verdict for claim in given)
     word, share = base_rate(given)
     low, high = wilson(right, len(given))
     told = (
