@@ -91,51 +91,55 @@ def _ways(where: str, items: int, torch: Any, missing: list[str]) -> Iterator[Wa
     def buffer(place: str, **options: Any) -> Any:
         return torch.empty(items, dtype=torch.float32, device=place, **options).fill_(1.0)
 
-    def plain(into: Any, out_of: Any, *, at_once: bool = False) -> Callable[[int], Callable[[], object]]:
-        def some(count: int) -> Callable[[], object]:
-            target, source = into[:count], out_of[:count]
-            return lambda: target.copy_(source, non_blocking=at_once)
-
-        return some
-
     a, b = buffer(where), buffer(where)
     if where == "cpu":
-        yield "local", "memory to memory", where, where, 1, plain(a, b)
+        yield "local", "memory to memory", where, where, 1, one_way(a, b)
         return
     host = buffer("cpu")
-    yield "pageable", "host to device, pageable", "cpu", where, 1, plain(a, host)
-    yield "pageable", "device to host, pageable", where, "cpu", 1, plain(host, a)
+    yield "pageable", "host to device, pageable", "cpu", where, 1, one_way(a, host)
+    yield "pageable", "device to host, pageable", where, "cpu", 1, one_way(host, a)
     if where.startswith("cuda"):
         try:
             pinned, other = buffer("cpu", pin_memory=True), buffer("cpu", pin_memory=True)
         except RuntimeError as error:
             missing.append(f"no pinned memory: {' '.join(str(error).split())[:100]}")
         else:
-            yield "pinned", "host to device, pinned", "cpu", where, 1, plain(a, pinned, at_once=True)
-            yield "pinned", "device to host, pinned", where, "cpu", 1, plain(pinned, a, at_once=True)
-            both = _both(a, pinned, other, b, where, torch)
+            yield "pinned", "host to device, pinned", "cpu", where, 1, one_way(a, pinned, at_once=True)
+            yield "pinned", "device to host, pinned", where, "cpu", 1, one_way(pinned, a, at_once=True)
+            both = both_ways((a, pinned), (other, b), (where, where), torch)
             yield "both", "both directions at once, pinned", "cpu", where, 2, both
-    yield "local", "within the device", where, where, 1, plain(a, b)
+    yield "local", "within the device", where, where, 1, one_way(a, b)
 
 
-def _both(
-    device_in: Any, host_out: Any, host_in: Any, device_out: Any, where: str, torch: Any
+def both_ways(
+    there: tuple[Any, Any], back: tuple[Any, Any], devices: tuple[str, str], torch: Any
 ) -> Callable[[int], Callable[[], object]]:
-    """A copy up and a copy down on streams of their own, which the current stream waits for: so its events enclose both."""
-    up, down = torch.cuda.Stream(device=where), torch.cuda.Stream(device=where)
+    """Items -> a copy of so many both ways at once: ``there`` and ``back`` are (target, source), each on a stream of its
+    own of ``devices``. The first device's current stream waits for both, so that its events enclose them."""
+    ways = [(torch.cuda.Stream(device=name), *pair) for name, pair in zip(devices, (there, back), strict=True)]
 
     def some(count: int) -> Callable[[], object]:
-        pairs = ((up, device_in[:count], host_out[:count]), (down, host_in[:count], device_out[:count]))
+        parts = [(stream, target[:count], source[:count]) for stream, target, source in ways]
 
         def copy() -> None:
-            here = torch.cuda.current_stream(where)
-            for stream, target, source in pairs:
+            here = torch.cuda.current_stream(devices[0])
+            for stream, target, source in parts:
                 stream.wait_stream(here)
                 with torch.cuda.stream(stream):
                     target.copy_(source, non_blocking=True)
-            for stream, _, _ in pairs:
+            for stream, _, _ in parts:
                 here.wait_stream(stream)
 
         return copy
+
+    return some
+
+
+def one_way(into: Any, out_of: Any, *, at_once: bool = False) -> Callable[[int], Callable[[], object]]:
+    """Items -> a copy of so many; ``at_once``: the host does not wait for it."""
+
+    def some(count: int) -> Callable[[], object]:
+        target, source = into[:count], out_of[:count]
+        return lambda: target.copy_(source, non_blocking=at_once)
 
     return some

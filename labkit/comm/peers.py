@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.comm import sizes as which
-from labkit.comm.copies import COUNTED, COUNTED_BOTH, LOCAL, UNVERIFIED
+from labkit.comm.copies import COUNTED, COUNTED_BOTH, LOCAL, UNVERIFIED, both_ways, one_way
 from labkit.comm.pace import Pace, Progress, quiet
 from labkit.comm.results import Results, Series
 from labkit.errors import LabkitError
@@ -70,10 +70,11 @@ def measure_peers(
         pace = Pace(seconds / len(turns), len(chosen), watch_for(names[i]))
         points = []
         label = f"{names[i]} to {names[j]}" if directions == 1 else f"{names[i]} and {names[j]}, both directions"
+        there, back = (into[j], out[i]), (into[i], out[j])
+        copy = one_way(*there, at_once=True) if directions == 1 else both_ways(there, back, (names[i], names[j]), torch)
         for n in chosen:
             progress(f"copy: {label}, {words(n * directions)}")
-            copy = _copy(out, into, i, j, n // _ITEM, directions, torch)
-            points.append(pace.point(copy, n * directions, work=n * directions))
+            points.append(pace.point(copy(n // _ITEM), n * directions, work=n * directions))
         made.append(
             Series(
                 "copy",
@@ -98,27 +99,6 @@ def _access(i: int, j: int, torch: Any) -> tuple[str, ...]:
     except RuntimeError:
         return ("whether the pair has peer access is not known",)
     return () if direct else ("no peer access: the copy goes through the host's memory",)
-
-
-def _copy(
-    out: Sequence[Any], into: Sequence[Any], i: int, j: int, count: int, directions: int, torch: Any
-) -> Callable[[], object]:
-    there, source = into[j][:count], out[i][:count]
-    if directions == 1:
-        return lambda: there.copy_(source, non_blocking=True)
-    back, other = into[i][:count], out[j][:count]
-    up, down = torch.cuda.Stream(device=f"cuda:{i}"), torch.cuda.Stream(device=f"cuda:{j}")
-
-    def copy() -> None:
-        here = torch.cuda.current_stream(f"cuda:{i}")
-        for stream, target, origin in ((up, there, source), (down, back, other)):
-            stream.wait_stream(here)
-            with torch.cuda.stream(stream):
-                target.copy_(origin, non_blocking=True)
-        here.wait_stream(up)
-        here.wait_stream(down)
-
-    return copy
 
 
 def matrix(results: Results) -> Matrix:
