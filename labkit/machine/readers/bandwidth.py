@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 from labkit.machine.readers.labels import bare_lines, unlabelled
-from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square, unfolded, words
-from labkit.machine.readers.text import holds_any, lines, size
+from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, square, unfolded, words
+from labkit.machine.readers.text import finite, holds_any, lines, size
 
 WORDS = ("RocmBandwidthTest", "D/D", "Benchmark Result", "Device Index:", "Data Size", "Device: ", " Id: ")
 
@@ -112,7 +112,7 @@ def _headless(part: str, columns: int) -> Matrix | None:
     for match in _WHOLE_ROW.finditer(part):
         cells = match.group(2).split()
         if len(cells) == columns and int(match.group(1)) < columns and any("." in cell for cell in cells):
-            rows[int(match.group(1))] = [number(cell) for cell in cells]
+            rows[int(match.group(1))] = [finite(cell) for cell in cells]
     return square(rows, columns)
 
 
@@ -143,8 +143,8 @@ def _table(part: str, *, ends_open: bool, bandwidth: bool) -> tuple[dict[int, li
             row = last = int(token) - first
             gap = 0
             rows[row] = []
-        elif row >= 0 and (token == "N/A" or (number(token) is not None and "." in token)):
-            rows[row].append(number(token))
+        elif row >= 0 and (token == "N/A" or (finite(token) is not None and "." in token)):
+            rows[row].append(finite(token))
         elif token != "GB/s":
             break
     _close(rows, row, gap, columns)
@@ -187,7 +187,7 @@ def _transfers(bare: list[str], *, ends_open: bool) -> list[dict[str, Any]]:
         if ends_open and at == len(bare) - 1 and may_be_cut(cells[-1], cells[:-1], 3):
             cells.pop()
         named = columns or ["avg time", "avg bw", "min time", "peak bw"]
-        values = dict(zip(named, map(number, cells), strict=False))
+        values = dict(zip(named, map(finite, cells), strict=False))
         found.append(
             {
                 "src": source,

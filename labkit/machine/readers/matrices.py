@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -10,15 +9,6 @@ from itertools import pairwise
 Matrix = list[list[float | None]]
 
 CELL = r"(?:\d+\.\d+(?:[eE][-+]?\d+)?|N/A)"
-
-
-def number(word: str) -> float | None:
-    """The number of a cell, None for 'N/A' and what is none."""
-    try:
-        value = float(word)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def may_be_cut(word: str, others: Sequence[str], decimals: int) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 
 from labkit.machine.readers import rccl_table
 from labkit.machine.readers.labels import bare_lines, unlabelled
-from labkit.machine.readers.rccl_records import PROGRAM, facts_of, finite, read_csv
+from labkit.machine.readers.rccl_records import PROGRAM, facts_of, read_csv
 from labkit.machine.readers.rccl_table import ROW
-from labkit.machine.readers.text import holds_any
+from labkit.machine.readers.text import finite, holds_any
 
 # of which every such text has one: the lines around the table, and the types that its rows name
 WORDS = (

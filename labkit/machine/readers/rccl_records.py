@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from labkit.machine.readers.labels import bare_lines
-from labkit.machine.readers.text import embedded_json
+from labkit.machine.readers.text import embedded_json, finite
 
 NAMES = (
     "all_reduce_bias|all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoallv|alltoall|all_to_all|scatter|gather"
@@ -33,17 +33,6 @@ def facts_of(
         "rows": rows,
         "avg_busbw_gbps": average,
     }
-
-
-def finite(value: object) -> float | None:
-    """A finite number, also where it is written as text; None for 'N/A', 'nan' and all else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        found = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return found if abs(found) < 1e300 else None
 
 
 def is_report(found: object) -> bool:

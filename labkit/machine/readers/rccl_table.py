@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from labkit.machine.readers.text import finite
 
 _TYPES = (
     "int8|uint8|char|int32|uint32|int|uint|int64|uint64|half|float16|fp16|float32|float64|float|double|bfloat16|bf16|"
@@ -145,7 +146,7 @@ def _add(table: Table, text: str, columns: Columns, *, cut: bool) -> None:
     whole = columns.values if columns.values is not None else 8
     if cut and len(numbers) < whole:
         numbers = numbers[:-1]  # the last number may have lost its end
-    values = [_float(word) for word in numbers[:3]]
+    values = [finite(word) for word in numbers[:3]]
     if len(values) < 3 or None in values or size is None:
         return
     row = {"bytes": size, "time_us": values[0], "algbw_gbps": values[1], "busbw_gbps": values[2], "wrong": None}
@@ -159,7 +160,7 @@ def _add(table: Table, text: str, columns: Columns, *, cut: bool) -> None:
 
 def _add_plain(table: Table, cells: dict[str, str]) -> None:
     size = _bytes(cells["size"])
-    values = [_float(cells[name]) for name in ("time", "algbw", "busbw")]
+    values = [finite(cells[name]) for name in ("time", "algbw", "busbw")]
     if size is not None and None not in values:
         row = dict(zip(("time_us", "algbw_gbps", "busbw_gbps"), values, strict=True))
         table.rows.append({"bytes": size, **row, "wrong": None})
@@ -171,7 +172,7 @@ def _wrong(table: Table, word: str, columns: Columns) -> int | None:
         return None
     if word.endswith("*"):
         table.starred = True
-    value = _float(word.rstrip("*"))
+    value = finite(word.rstrip("*"))
     if value is None:
         return None
     if columns.error == "error" or ("e" in word.lower() and value < 1):
@@ -196,18 +197,10 @@ def _fits(numbers: list[str], size: int | None) -> bool:
     """Whether time and algorithm bandwidth belong together: bytes over time, up to the digits that are printed."""
     if len(numbers) < 2 or size is None:
         return False
-    time, rate = _float(numbers[0]), _float(numbers[1])
+    time, rate = finite(numbers[0]), finite(numbers[1])
     if not time or rate is None:
         return False
     return abs(rate - size / time / 1e3) <= 0.006 + 0.02 * rate
-
-
-def _float(word: str) -> float | None:
-    try:
-        value = float(word)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _bytes(word: str) -> int | None:

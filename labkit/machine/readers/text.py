@@ -75,6 +75,17 @@ def number(text: object) -> float | None:
     return float(match.group()) if match else None
 
 
+def finite(content: object) -> float | None:
+    """A finite number under 1e300, also where it is written as text; None for 'N/A', 'nan' and all else."""
+    if isinstance(content, bool) or not isinstance(content, (int, float, str)):
+        return None
+    try:
+        found = float(content)
+    except (ValueError, OverflowError):
+        return None
+    return found if abs(found) < 1e300 else None
+
+
 _UNITS = {
     "B": 1,
     "KB": 1 << 10,

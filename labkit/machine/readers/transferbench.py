@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from labkit.machine.readers.labels import bare_lines, unlabelled
-from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, number, square, unfolded
-from labkit.machine.readers.text import holds_any, lines
+from labkit.machine.readers.matrices import CELL, Matrix, may_be_cut, square, unfolded
+from labkit.machine.readers.text import finite, holds_any, lines
 
 WORDS = (
     "TransferBench v",
@@ -169,7 +169,7 @@ def _order(rows: dict[str, list[str]]) -> list[str]:
 
 
 def _matrix(rows: dict[str, list[str]], order: list[str]) -> Matrix | None:
-    cells = {order.index(name): [number(cell) for cell in row] for name, row in rows.items() if name in order and row}
+    cells = {order.index(name): [finite(cell) for cell in row] for name, row in rows.items() if name in order and row}
     return square(cells, len(order))
 
 
@@ -183,7 +183,7 @@ def _all_to_all(text: str) -> tuple[Matrix | None, int]:
     if gpus > 1024:
         return None, 0
     cells: dict[int, list[float | None]] = {
-        at: [number(cell) for cell in row[:gpus]] for at, row in rows.items() if at < gpus
+        at: [finite(cell) for cell in row[:gpus]] for at, row in rows.items() if at < gpus
     }
     return square(cells, gpus), gpus
 
@@ -209,6 +209,6 @@ def _transfer(source: str, target: str, size: str | None, rate: str) -> dict[str
         "src": source,
         "dst": target,
         "bytes": None if size is None else int(size),
-        "avg_gbps": number(rate),
+        "avg_gbps": finite(rate),
         "peak_gbps": None,
     }
