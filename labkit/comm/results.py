@@ -11,7 +11,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -228,32 +228,10 @@ class Results:
 
 
 def _series_dict(s: Series) -> dict[str, Any]:
-    return {
-        "kind": s.kind,
-        "name": s.name,
-        "label": s.label,
-        "src": s.src,
-        "dst": s.dst,
-        "dtype": s.dtype,
-        "unit": s.unit,
-        "counted": s.counted,
-        "ranks": s.ranks,
-        "notes": list(s.notes),
-        "points": [
-            {
-                "bytes": p.bytes,
-                "median_s": p.median_s,
-                "low_s": p.low_s,
-                "high_s": p.high_s,
-                "repetitions": p.repetitions,
-                "work": p.work,
-                "size": p.size,
-                "wrong": p.wrong,
-                "samples": list(p.samples),
-            }
-            for p in s.points
-        ],
-    }
+    """All of it, the long list of points last."""
+    found = asdict(s)
+    points = found.pop("points")
+    return {**found, "points": points}
 
 
 def here(series: Iterable[Series], notes: Iterable[str] = (), *, card: Mapping[str, Any] | None = None) -> Results:
