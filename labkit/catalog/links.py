@@ -112,6 +112,11 @@ def pcie() -> tuple[Pcie, ...]:
     return tuple(Pcie(**row) for row in _rows()["pcie"])
 
 
+def pcie_gbs(generation: int, lanes: int) -> float | None:
+    """GB/s each way of a generation of PCI Express over so many lanes; None where the figure is not established."""
+    return next((row.gbs(lanes) for row in pcie() if row.generation == generation), None)
+
+
 @lru_cache(maxsize=1)
 def fabrics() -> tuple[Fabric, ...]:
     """Infinity Fabric by product."""

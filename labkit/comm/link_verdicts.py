@@ -76,7 +76,7 @@ def _hosts(facts: Mapping[str, Any], matrix: Matrix, *, ways: int) -> list[Verdi
     if not rates:
         return []
     worst, best = min(rates, key=lambda gpu: rates[gpu]), max(rates, key=lambda gpu: rates[gpu])
-    narrow = next((row.gbs(4) for row in links.pcie() if row.generation == 3), None)
+    narrow = links.pcie_gbs(3, 4)
     if narrow and rates[worst] < narrow:
         say = (
             f"{names[worst]} exchanges {rates[worst]:.3g} GB/s with the host, less than four lanes of PCIe 3.0 carry ({narrow:.1f}): "

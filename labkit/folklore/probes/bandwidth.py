@@ -11,15 +11,14 @@ from labkit.folklore.observation import Observation
 from labkit.folklore.registry import probe
 
 
-def _pcie4(lanes: int) -> float:
-    """GB/s each way, by the catalog."""
-    return next(row.gbs(lanes) or 0.0 for row in links.pcie() if row.generation == 4)
+def _picture() -> links.MatrixFigures:
+    return next(row for row in links.matrices() if row.product == "Instinct MI300A")
 
 
 @probe("1.30")
 def peak_against_links(figure_gbs: float = 2144.053, devices: int = 8) -> Observation:
     """Sets the figure against all links of a device together, and against its memory, by AMD's own picture."""
-    picture = next(row for row in links.matrices() if row.product == "Instinct MI300A")
+    picture = _picture()
     together = picture.link_high_gbps * (devices - 1)
     rccl = links.reference("all_reduce", "Instinct MI300X", 8)[0].busbw_gbps
     row = peaks.peak("Instinct MI300A")
@@ -38,7 +37,7 @@ def peak_against_links(figure_gbs: float = 2144.053, devices: int = 8) -> Observ
 @probe("1.34")
 def two_cards_on_pcie(figure_gbs: float = 50.0) -> Observation:
     """Works out both directions of PCIe 4.0 with sixteen and with eight lanes."""
-    both = {lanes: 2 * _pcie4(lanes) for lanes in (16, 8)}
+    both = {lanes: 2 * (links.pcie_gbs(4, lanes) or 0.0) for lanes in (16, 8)}
     above = [rate > figure_gbs for rate in both.values()]
     saw = "open" if any(above) and not all(above) else "holds" if all(above) else "fails"
     told = ", ".join(f"x{lanes}: at most {rate:.0f} GB/s" for lanes, rate in both.items())
@@ -53,36 +52,24 @@ def two_cards_on_pcie(figure_gbs: float = 50.0) -> Observation:
 def both_sides_of_the_ridge() -> Observation:
     """Puts an addition and a product of matrices under the roof of every card of the catalog."""
     n = 4096
-    intensity = {
-        "an addition in float32": 1 / 12,
-        f"a product of {n} x {n} matrices in float16": 2 * n**3 / (3 * 2 * n**2),
-    }
+    addition, product = 1 / 12, 2 * n**3 / (3 * 2 * n**2)  # FLOP per byte
     rows = [row for row in peaks.PEAKS if row.ridge_fp16_flop_per_byte]
-    below = {
-        "an addition in float32": sum(row.ridge_fp32_flop_per_byte > 1 / 12 for row in rows),
-        f"a product of {n} x {n} matrices in float16": sum(
-            list(intensity.values())[1] < (row.ridge_fp16_flop_per_byte or 0) for row in rows
-        ),
-    }
-    shares = list(below.values())
-    saw = (
-        "partly"
-        if shares[0] == len(rows) and shares[1] == 0
-        else "holds"
-        if all(share == len(rows) for share in shares)
-        else "fails"
+    additions = sum(addition < row.ridge_fp32_flop_per_byte for row in rows)
+    products = sum(product < (row.ridge_fp16_flop_per_byte or 0) for row in rows)
+    every = len(rows)
+    saw = "partly" if (additions, products) == (every, 0) else "holds" if additions == products == every else "fails"
+    return Observation(
+        saw,
+        f"By the catalog's peaks: an addition in float32 ({addition:.2g} FLOP per byte) waits for memory on {additions} of "
+        f"{every} cards; a product of {n} x {n} matrices in float16 ({product:.2g} FLOP per byte) waits for memory on "
+        f"{products} of {every} cards.",
     )
-    told = "; ".join(
-        f"{name} ({intensity[name]:.2g} FLOP per byte) waits for memory on {count} of {len(rows)} cards"
-        for name, count in below.items()
-    )
-    return Observation(saw, f"By the catalog's peaks: {told}.")
 
 
 @probe("1.37")
 def diagonal_is_memory(picture: links.MatrixFigures | None = None) -> Observation:
     """Compares the spread between devices with the step from link to memory, in the numbers of the picture."""
-    picture = picture or next(row for row in links.matrices() if row.product == "Instinct MI300A")
+    picture = picture or _picture()
     scatter = picture.link_high_gbps / picture.link_low_gbps
     step = picture.local_low_gbps / picture.link_high_gbps
     return Observation(

@@ -40,15 +40,10 @@ def one_gpu_moves_nothing() -> Observation:
     )
 
 
-def _pcie4_x16() -> float:
-    """GB/s each way, by the catalog."""
-    return next(row.gbs(16) or 0.0 for row in links.pcie() if row.generation == 4)
-
-
 @probe("1.33")
 def eight_gigabytes_in_ten_ms(bytes_: float = 8e9, seconds: float = 0.010) -> Observation:
     """Works out the rate that two cards on PCIe would need, and looks up what AMD measured on eight MI300X."""
-    sent, link = busbw_factor("all_reduce", 2) * bytes_, _pcie4_x16()
+    sent, link = busbw_factor("all_reduce", 2) * bytes_, (links.pcie_gbs(4, 16) or 0.0)
     needed = sent / seconds / 1e9
     measured = links.reference("all_reduce", "Instinct MI300X", 8)[0]
     told = measured.time_us / 1e6
@@ -73,7 +68,7 @@ def efficiency_needs_conditions(
     row = peaks.peak(product)
     if row is None:
         return Observation("broken", f"The catalog has no peak for {product}.")
-    sent = busbw_factor("all_reduce", 2) * _PARAMETERS * 4 / (_pcie4_x16() * 1e9)
+    sent = busbw_factor("all_reduce", 2) * _PARAMETERS * 4 / ((links.pcie_gbs(4, 16) or 0.0) * 1e9)
     efficiency = {}
     for batch in batches:
         computed = batch * _FLOP / (row.fp32_vector_tflops * 1e12)
