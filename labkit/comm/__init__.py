@@ -16,7 +16,7 @@ _HOME = {
     "Topology": "labkit.comm.topology",
     "Interrupted": "labkit.comm.team",
     "LaunchError": "labkit.comm.torchrun",
-    "RankError": "labkit.comm.team",
+    "RankError": "labkit.comm.rank_errors",
     "Run": "labkit.comm.torchrun",
     "Team": "labkit.comm.team",
     "all_reduce_s": "labkit.comm.scaling",

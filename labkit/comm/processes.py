@@ -132,14 +132,6 @@ def cannot_start(error: BaseException) -> tuple[str, str]:
     )
 
 
-def ended_how(status: int | None) -> str:
-    """'was killed by SIGKILL', 'ended with status 3': a process's exit code in words."""
-    if status is not None and status < 0:
-        with contextlib.suppress(ValueError):
-            return f"was killed by {signal.Signals(-status).name}"
-    return "ended" if status is None else f"ended with status {status}"
-
-
 @contextlib.contextmanager
 def unnamed_main() -> Iterator[None]:
     """Ranks do not run the caller's script or notebook again: multiprocessing would, to find functions that we send by place."""
@@ -167,15 +159,3 @@ def kill(process: Any) -> None:
                 child.kill()
     with contextlib.suppress(OSError):
         process.kill()
-
-
-def where_it_is(output: str) -> str:
-    """' in f (file.py, line n)' from the last dump of faulthandler, the innermost frame outside torch; '' without a dump."""
-    _, mark, dump = output.rpartition("Timeout (")
-    main = dump[dump.rfind("\nThread ") :] if mark else ""  # the thread that was started first is told last
-    for line in main.splitlines():
-        head, found, name = line.strip().rpartition(" in ")
-        file, _, place = head.removeprefix('File "').partition('", line ')
-        if found and place and "torch" not in Path(file).parts:
-            return f" is in {name} ({Path(file).name}, line {place})"
-    return ""

@@ -17,7 +17,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,9 @@ class Failure:
     kind: str
     message: str
     remedy: str
-    spot: str
-    trace: str
-    at: float
+    spot: str = ""
+    trace: str = ""
+    at: float = field(default_factory=time.monotonic)
 
     @property
     def peer_lost(self) -> bool:
@@ -187,9 +187,9 @@ def failure_of(error: BaseException) -> Failure:
     spot = f"{Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name}" if own else ""
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     if isinstance(error, LabkitError):
-        return Failure("", error.problem, error.remedy, spot, trace, time.monotonic())
+        return Failure("", error.problem, error.remedy, spot, trace)
     first = next((line for line in str(error).strip().splitlines() if line.strip()), "")
-    return Failure(type(error).__name__, first, "", spot, trace, time.monotonic())
+    return Failure(type(error).__name__, first, "", spot, trace)
 
 
 def _internal(file: str) -> bool:
@@ -201,10 +201,5 @@ def _internal(file: str) -> bool:
 def _unsendable(error: Exception, answer: tuple[str, Any]) -> Failure:
     kind = type(answer[1]).__name__
     return Failure(
-        "",
-        f"what the function returned ({kind}) cannot be sent: {error}",
-        "Return plain values or tensors.",
-        "",
-        "",
-        time.monotonic(),
+        "", f"what the function returned ({kind}) cannot be sent: {error}", "Return plain values or tensors."
     )

@@ -31,14 +31,13 @@ from labkit.comm.outputs import new_text
 from labkit.comm.processes import (
     cannot_start,
     context_for_ranks,
-    ended_how,
     interrupt_later,
     kill,
     server_ready,
     unnamed_main,
-    where_it_is,
 )
 from labkit.comm.rank import Failure, Order
+from labkit.comm.rank_errors import died, failed, hung
 from labkit.comm.sources import Place, place_of
 from labkit.errors import LabkitError
 
@@ -49,15 +48,6 @@ _MOST = 64
 _MOST_LINES = 1000  # of one rank's output in one run; more would stop a notebook
 _TOLD_BYTES = 1_000_000  # of a rank's output, in an error
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
-
-
-class RankError(LabkitError):
-    """A rank failed, hung or died. ``rank``: which one (None: several). ``trace``: its traceback. ``output``: what it
-    printed."""
-
-    def __init__(self, problem: str, remedy: str = "", *, rank: int | None, trace: str = "", output: str = "") -> None:
-        super().__init__(problem, remedy)
-        self.rank, self.trace, self.output = rank, trace, output
 
 
 class Interrupted(KeyboardInterrupt):
@@ -217,7 +207,9 @@ class Team:
             ends = [end for n in left for end in (self._members[n].orders, self._members[n].process.sentinel)]
             until = min(deadline, grace)
             if not wait(ends, max(0.0, until - time.monotonic())) and until == deadline:
-                raise self._hang(seconds, doing, sorted(answers))
+                raise hung(
+                    doing, seconds, {n: self._output(n) for n in range(self.ranks) if n not in answers}, sorted(answers)
+                )
             for number in left:
                 kind, content = self._answer(number)
                 if kind == "done":
@@ -228,11 +220,13 @@ class Team:
                     gone.append(number)
             causes = {n: failure for n, failure in failures.items() if not failure.peer_lost}
             if not causes and gone:
-                raise self._death(gone[0], doing)
+                process = self._members[gone[0]].process
+                process.join(GRACE_S)
+                raise died(gone[0], self.ranks, process.exitcode, doing, self._output(gone[0]))
             late = time.monotonic() >= grace
             if causes or (failures and late):  # of several the first is the cause
                 number = min(causes or failures, key=lambda n: failures[n].at)
-                raise self._failure(number, failures[number])
+                raise failed(number, self.ranks, failures[number], self._output(number))
             if failures:  # a rank lost another one; whose end that was is about to be known
                 grace = min(grace, time.monotonic() + PEER_S)
         return [answers[number] for number in range(self.ranks)]
@@ -248,48 +242,8 @@ class Team:
             return "gone", None
         except Exception as error:  # of a class, for example, that only the rank can make
             what = f"what the function returned cannot be read here: {type(error).__name__}: {error}"
-            return "failed", Failure("", what, "Return plain values or tensors.", "", "", time.monotonic())
+            return "failed", Failure("", what, "Return plain values or tensors.")
         return ("", None) if member.process.is_alive() else ("gone", None)
-
-    # -- what went wrong, in a sentence -------------------------------------------------------------------------------
-
-    def _failure(self, number: int, failure: Failure) -> RankError:
-        who = f"Rank {number} of {self.ranks}"
-        what = ": ".join(part for part in (failure.kind, failure.message) if part)
-        spot = f" ({failure.spot})" if failure.spot else ""
-        return RankError(
-            f"{who} failed: {what.rstrip('.')}{spot}. All ranks were ended.",
-            failure.remedy or "the rank's traceback is the error's .trace.",
-            rank=number,
-            trace=failure.trace,
-            output=self._output(number),
-        )
-
-    def _death(self, number: int, doing: str) -> RankError:
-        process = self._members[number].process
-        process.join(GRACE_S)
-        said = self._output(number)
-        last = next((line for line in reversed(said.splitlines()) if line.strip()), "")
-        how = ended_how(process.exitcode)
-        return RankError(
-            f"Rank {number} of {self.ranks} {how} {doing}. All ranks were ended.",
-            f"its last words: {last}"
-            if last
-            else "see the system's log; an exit status 137 or SIGKILL often means too little memory.",
-            rank=number,
-            output=said,
-        )
-
-    def _hang(self, seconds: float, doing: str, done: list[int]) -> RankError:
-        left = [number for number in range(self.ranks) if number not in done]
-        spots = [f"rank {number}{where_it_is(self._output(number))}" for number in left]
-        finished = f" Finished: rank {', '.join(map(str, done))}." if done else ""
-        return RankError(
-            f"No answer {doing} within {seconds:g} s: {'; '.join(spots)}.{finished} All ranks were ended.",
-            "a rank that waits alone in a collective means that another one skipped it; for long work pass a larger seconds=.",
-            rank=left[0] if len(left) == 1 else None,
-            output="\n".join(self._output(number) for number in left),
-        )
 
     # -- what the ranks print -----------------------------------------------------------------------------------------
 

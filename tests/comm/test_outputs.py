@@ -11,7 +11,8 @@ import pytest
 
 from labkit.comm import team
 from labkit.comm.outputs import new_text
-from labkit.comm.team import RankError, Team
+from labkit.comm.rank_errors import RankError
+from labkit.comm.team import Team
 
 
 def test_text_from_a_place_on_and_the_last_bytes(tmp_path: Path) -> None:

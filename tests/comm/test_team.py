@@ -16,7 +16,8 @@ import pytest
 
 from labkit.comm import sources, team
 from labkit.comm.processes import cannot_start
-from labkit.comm.team import Interrupted, RankError, Team
+from labkit.comm.rank_errors import RankError
+from labkit.comm.team import Interrupted, Team
 from labkit.errors import LabkitError
 
 ROOT = Path(__file__).resolve().parents[2]
