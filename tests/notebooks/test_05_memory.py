@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from labkit.course import table
-from tests.notebooks.outputs import cells, numbers
+from tests.notebooks.outputs import cells, numbers, until, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -88,12 +88,7 @@ def test_everything_simulated_is_called_so(notebook: dict[str, Any], text: str) 
     maps = [line for line in text.splitlines() if line.startswith(("Segments and blocks", "Four states"))]
     assert len(maps) == 2 and maps[1].endswith("(simulation)")
     assert maps[0].endswith("(simulation)") == ("runs on **cpu**" in text)
-    alts = [
-        o["metadata"]["image/png"]["alt"]
-        for cell in notebook["cells"]
-        for o in cell.get("outputs", [])
-        if "image/png" in o.get("data", {})
-    ]
+    alts = words_of_figures(notebook)
     assert len(alts) >= 9 and all(alts)
 
 
@@ -118,33 +113,18 @@ def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
     assert "0 of 8 passed" in text
 
 
-def until(marker: str, **parameters: Any) -> dict[str, Any]:
-    """The names of the lesson after its code cells up to the one that holds ``marker``, run in this process."""
-    names: dict[str, Any] = {"__name__": "__lesson__"}
-    for cell in cells(LESSON):
-        if cell["cell_type"] != "code":
-            continue
-        code = "".join(cell["source"])
-        exec(compile(code, "<lesson 05>", "exec"), names)
-        if "parameters" in cell["metadata"].get("tags", []):
-            names.update(parameters)
-        if marker in code:
-            break
-    return names
-
-
 @pytest.mark.parametrize(
     "wrong", [{"profile": "fast"}, {"channels": 6}, {"batch_size": 2}, {"blocks": 0}, {"budget_mib": 0}, {"width": -1}]
 )
 def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(AssertionError, match=next(iter(wrong))):
-        until("labkit.device()", **wrong)
+        until(LESSON, "labkit.device()", **wrong)
 
 
 def test_the_cells_about_fragments_can_run_twice() -> None:
     marked = ("def take(name, mib)", "for k in range(6):\n    take(", "def totals():")
     found = [code for c in cells(LESSON) if any(mark in (code := "".join(c["source"])) for mark in marked)]
-    names = until("MIB = 2**20")
+    names = until(LESSON, "MIB = 2**20")
     exec(compile(found[0], "<lesson 05>", "exec"), names)
     told = []
     for code in found[1:] * 3:

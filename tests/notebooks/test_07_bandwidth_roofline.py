@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from labkit.catalog import links, peaks
 from labkit.course import table
-from tests.notebooks.outputs import cells, numbers
+from tests.notebooks.outputs import cells, cells_that_bind, numbers, until, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -94,12 +93,7 @@ def test_peaks_are_the_catalogs(text: str) -> None:
 
 
 def test_every_figure_has_a_text_form(notebook: dict[str, Any]) -> None:
-    alts = [
-        o["metadata"]["image/png"]["alt"]
-        for cell in notebook["cells"]
-        for o in cell.get("outputs", [])
-        if "image/png" in o.get("data", {})
-    ]
+    alts = words_of_figures(notebook)
     assert len(alts) >= 12 and all(alts)
 
 
@@ -128,13 +122,8 @@ def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
     ],
 )
 def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any]) -> None:
-    names: dict[str, Any] = {"__name__": "__lesson__"}
-    code = ["".join(cell["source"]) for cell in cells(LESSON) if cell["cell_type"] == "code"]
     with pytest.raises(AssertionError, match=next(iter(wrong))):
-        for k, source in enumerate(code[:3]):
-            exec(compile(source, "<lesson 07>", "exec"), names)
-            if k == 0:
-                names.update(wrong)
+        until(LESSON, "assert profile in", **wrong)
 
 
 KEPT = (
@@ -151,23 +140,7 @@ KEPT = (
     "chained",
     "gbps",
 )
-OWN = (
-    ast.FunctionDef,
-    ast.Lambda,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)  # have names of their own
-
-
-def assigned(node: ast.AST) -> set[str]:
-    """The notebook's names that this code binds."""
-    own = {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
-    return own.union(*(assigned(child) for child in ast.iter_child_nodes(node) if not isinstance(child, OWN)))
 
 
 def test_no_later_cell_takes_a_name_that_an_earlier_one_needs_when_it_runs_again() -> None:
-    code = [c for c in cells(LESSON) if c["cell_type"] == "code" and "parameters" not in c["metadata"].get("tags", [])]
-    bound = [assigned(ast.parse("".join(cell["source"]))) for cell in code]
-    assert {name: sum(name in names for names in bound) for name in KEPT} == dict.fromkeys(KEPT, 1)
+    assert cells_that_bind(LESSON, KEPT) == dict.fromkeys(KEPT, 1)

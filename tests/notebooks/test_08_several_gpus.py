@@ -13,7 +13,7 @@ import pytest
 import labkit.comm
 from labkit.comm import module_from
 from labkit.course import table
-from tests.notebooks.outputs import cells, numbers
+from tests.notebooks.outputs import cells, cells_that_bind, numbers, until, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -100,12 +100,7 @@ def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
 
 
 def test_every_figure_has_a_text(notebook: dict[str, Any]) -> None:
-    alts = [
-        o["metadata"]["image/png"]["alt"]
-        for cell in notebook["cells"]
-        for o in cell.get("outputs", [])
-        if "image/png" in o.get("data", {})
-    ]
+    alts = words_of_figures(notebook)
     assert len(alts) >= 5 and all(alts)
 
 
@@ -116,14 +111,9 @@ def test_the_exercises_stay_open_in_the_course_s_run(text: str) -> None:
 
 def run(**parameters: Any) -> tuple[dict[str, Any], str]:
     """The names after all code cells in this process, and what they printed."""
-    names: dict[str, Any] = {"__name__": "__lesson__"}
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
-        for cell in cells(LESSON):
-            if cell["cell_type"] == "code":
-                exec(compile("".join(cell["source"]), "<lesson 08>", "exec"), names)
-                if "parameters" in cell["metadata"].get("tags", []):
-                    names.update(parameters)
+        names = until(LESSON, **parameters)
     return names, told.getvalue()
 
 
@@ -141,13 +131,7 @@ def test_without_distributed_it_says_so_once_and_the_rest_runs(monkeypatch: pyte
 def chosen(gpus: int, monkeypatch: pytest.MonkeyPatch, **parameters: Any) -> tuple[int, ...]:
     """The numbers of processes that the lesson takes on a machine with so many GPUs."""
     monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
-    names: dict[str, Any] = {"__name__": "__lesson__"}
-    code = ["".join(cell["source"]) for cell in cells(LESSON) if cell["cell_type"] == "code"]
-    exec(compile(code[0], "<parameters>", "exec"), names)
-    names.update(parameters)
-    for source in code[1:3]:
-        exec(compile(source, "<lesson 08>", "exec"), names)
-    return tuple(names["worlds"])
+    return tuple(until(LESSON, "assert profile in", **parameters)["worlds"])
 
 
 @pytest.mark.parametrize(
@@ -187,3 +171,13 @@ def test_the_functions_of_the_ranks_are_short_enough_to_be_shown() -> None:
     work = module_from(Path(LESSON.path).parent / "scripts" / "several_gpus.py")
     marked = [line for line in lines if "# DDP" in line]
     assert len(marked) <= 10 and callable(work.train)
+
+
+KEPT = (
+    "teams", "team", "waiting", "x", "y", "single", "double", "sizes", "right", "timed", "reduced", "smallest", "largest",
+    "strong", "weak", "stronger", "weaker", "middle", "ideal", "slower", "exposed", "options", "smooth", "run",
+)  # fmt: skip
+
+
+def test_no_later_cell_takes_a_name_that_an_earlier_one_needs_when_it_runs_again() -> None:
+    assert cells_that_bind(LESSON, KEPT) == dict.fromkeys(KEPT, 1)
