@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from labkit.course import execute, table
-from tests.notebooks.outputs import shown
+from tests.notebooks.outputs import shown, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -155,12 +155,7 @@ def test_it_learns_and_draws_once(notebook: dict[str, Any], text: str) -> None:
 def test_a_stand_in_is_named_in_every_figure_about_data(notebook: dict[str, Any], text: str) -> None:
     if "STAND-IN" not in text:
         pytest.skip("real MNIST is on this machine")
-    alts = [
-        o["metadata"]["image/png"]["alt"]
-        for cell in notebook["cells"]
-        for o in cell.get("outputs", [])
-        if "image/png" in o.get("data", {})
-    ]
+    alts = words_of_figures(notebook)
     assert len(alts) == 9 and all(alts)
     # digits, curve, confusion, mistakes; the others are the four practice runs, two guesses and times
     assert sum("stand-in" in alt for alt in alts) == 4

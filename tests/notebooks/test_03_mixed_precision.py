@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from labkit.course import table
-from tests.notebooks.outputs import cells
+from tests.notebooks.outputs import cells, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -211,12 +211,7 @@ def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
 
 
 def test_every_figure_about_data_names_a_stand_in(notebook: dict[str, Any], text: str) -> None:
-    alts = [
-        o["metadata"]["image/png"]["alt"]
-        for cell in notebook["cells"]
-        for o in cell.get("outputs", [])
-        if "image/png" in o.get("data", {})
-    ]
+    alts = words_of_figures(notebook)
     assert len(alts) == 8 and all(alts)
     if "STAND-IN" in text:
         assert sum("stand-in" in alt for alt in alts) == 4  # the others: two guesses, times, products

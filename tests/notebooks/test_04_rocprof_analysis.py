@@ -9,7 +9,7 @@ import pytest
 
 from labkit.course import table
 from labkit.profile import simulate
-from tests.notebooks.outputs import cells, numbers, shown
+from tests.notebooks.outputs import cells, numbers, shown, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -91,8 +91,8 @@ def test_nothing_is_written_to_stderr(notebook: dict[str, Any]) -> None:
 
 
 def test_pictures_have_words(notebook: dict[str, Any]) -> None:
-    pictures = [o for c in notebook["cells"] for o in c.get("outputs", []) if "image/png" in o.get("data", {})]
-    assert len(pictures) >= 12 and all(o["metadata"]["image/png"]["alt"] for o in pictures)
+    alts = words_of_figures(notebook)
+    assert len(alts) >= 12 and all(alts)
 
 
 def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:

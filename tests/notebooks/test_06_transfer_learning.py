@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from labkit.course import table
-from tests.notebooks.outputs import cells, numbers
+from tests.notebooks.outputs import cells, numbers, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -79,12 +79,7 @@ def test_stand_ins_are_called_so_and_never_imagenet(notebook: dict[str, Any], te
         assert "nothing below says anything about ImageNet" in text and "(random weights)" in text
     titles = [line for line in text.splitlines() if line.startswith("Stand-in pictures")]
     assert len(titles) >= 4 and not any("ImageNet" in line for line in titles)
-    alts = [
-        o["metadata"]["image/png"]["alt"]
-        for cell in notebook["cells"]
-        for o in cell.get("outputs", [])
-        if "image/png" in o.get("data", {})
-    ]
+    alts = words_of_figures(notebook)
     assert len(alts) >= 7 and all(alts)
 
 
