@@ -89,16 +89,12 @@ def read(text: str) -> dict[str, Any]:
         problem = "rccl-crash"
     elif table.in_place_wrong or table.starred or _BAD.search(bare) or any(row["wrong"] for row in table.rows):
         problem = "rccl-data-errors"
-    checked = None
-    if table.rows:
-        counted = any(row["wrong"] is not None for row in table.rows)
-        checked = True if counted or table.deviations else False if table.unchecked else None
-    return facts_of(problem, _first_program(bare), max(ranks) + 1 if ranks else None, table.rows, average) | {
-        "gpu_names": sorted(names),
-        "hosts": len(hosts) or None,
-        "checked": checked,
-        "separate_runs": first if first > 1 and max(ranks) == 0 else None,
-    }
+    size = max(ranks) + 1 if ranks else None
+    facts = facts_of(problem, _first_program(bare), size, table.rows, average, gpu_names=names, hosts=hosts)
+    if facts["checked"] is False:
+        # a deviation is a check too, and a column that is not there says nothing
+        facts["checked"] = True if table.deviations else False if table.unchecked else None
+    return facts | {"separate_runs": first if first > 1 and max(ranks) == 0 else None}
 
 
 def _first_program(text: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from labkit.machine.readers.labels import bare_lines
@@ -23,8 +23,16 @@ _COLLECTIVES = {
 
 
 def facts_of(
-    problem: str | None, collective: str | None, ranks: int | None, rows: list[dict[str, Any]], average: float | None
+    problem: str | None,
+    collective: str | None,
+    ranks: int | None,
+    rows: list[dict[str, Any]],
+    average: float | None,
+    *,
+    gpu_names: Iterable[str] = (),
+    hosts: Collection[str] = (),
 ) -> dict[str, Any]:
+    """The facts of a run. ``checked``: True where a row counts wrong values, False where rows do not, None without rows."""
     return {
         "kind": "rccl-tests",
         "problem": problem,
@@ -32,6 +40,9 @@ def facts_of(
         "ranks": ranks,
         "rows": rows,
         "avg_busbw_gbps": average,
+        "gpu_names": sorted(gpu_names),
+        "hosts": len(hosts) or None,
+        "checked": any(row["wrong"] is not None for row in rows) if rows else None,
     }
 
 
@@ -102,12 +113,7 @@ def _from_records(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         if row:
             rows.append(row)
     collective = next((_COLLECTIVES[name] for name in names if name in _COLLECTIVES), None)
-    facts = facts_of("rccl-data-errors" if bad else None, collective, max(ranks, default=None), rows, None)
-    return facts | {
-        "gpu_names": [],
-        "hosts": None,
-        "checked": any(row["wrong"] is not None for row in rows) if rows else None,
-    }
+    return facts_of("rccl-data-errors" if bad else None, collective, max(ranks, default=None), rows, None)
 
 
 def _from_object(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,11 +146,8 @@ def _from_object(report: Mapping[str, Any]) -> dict[str, Any]:
     names = {str(device["device_info"]) for device in devices if device.get("device_info")}
     hosts = {str(device["hostname"]) for device in devices if device.get("hostname")}
     problem = "rccl-data-errors" if bad else None
-    return facts_of(problem, found.group(1) if found else None, ranks, rows, mean) | {
-        "gpu_names": sorted(names),
-        "hosts": len(hosts) or None,
-        "checked": any(row["wrong"] is not None for row in rows) if rows else None,
-    }
+    collective = found.group(1) if found else None
+    return facts_of(problem, collective, ranks, rows, mean, gpu_names=names, hosts=hosts)
 
 
 def _result(size: object, time: object, algbw: object, busbw: object, wrong: float | None) -> dict[str, Any] | None:
