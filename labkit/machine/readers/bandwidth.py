@@ -25,7 +25,7 @@ _INDEX = re.compile(r"\s*Device Index:\s+(\d+)\s*$")
 _IS_GPU = re.compile(r"\s*Device Type:\s+GPU\b")
 _NAME = re.compile(r"\s*Device Name:\s+(.*\S)")
 _SOURCE = re.compile(r"[=\s]*Src (?:Device|Pool) Id:\s*(\d+)")
-_TARGET = re.compile(r"[=\s]*Dst (?:Device|Pool) Id:\s*(\d+)")
+_TARGET = re.compile(r"Dst (?:Device|Pool) Id:\s*(\d+)")
 _SWEEP = re.compile(r"\s*Data Size\s+.*(?:Time|BW)\s*\(", re.I)
 _TITLE = re.compile(
     r"(?P<uni>\bUnid\w+\s+(?:copy\s+)?(?:peak\s+|average\s+)?bandwidth)|(?P<bi>\bB(?:i|)d\w+\s+(?:copy\s+)?(?:peak\s+|average\s+)?bandwidth)"
@@ -58,11 +58,10 @@ def read(text: str) -> dict[str, Any]:
     last = None
     for line in bare:
         if found := _DEVICE.match(line):
-            names[int(found.group(1)[:6])] = found.group(2).split(",")[0].strip() or None
-            if re.search(
-                r",\s*(?:GPU-|\w{1,8}:\w+\.)", found.group(2)
-            ):  # a processor has no identity and no PCI address
-                gpus.add(int(found.group(1)[:6]))
+            at, said = int(found.group(1)[:6]), found.group(2)
+            names[at] = said.split(",")[0].strip() or None
+            if re.search(r",\s*(?:GPU-|\w{1,8}:\w+\.)", said):  # a processor has no identity and no PCI address
+                gpus.add(at)
         elif found := _INDEX.match(line):
             last = int(found.group(1)[:6])
             names.setdefault(last, None)
@@ -174,7 +173,7 @@ def _transfers(bare: list[str], *, ends_open: bool) -> list[dict[str, Any]]:
             both = "Bid" in line
         if match := _SOURCE.match(line):
             source = int(match.group(1)[:6])
-        if match := re.search(_TARGET.pattern, line):
+        if match := _TARGET.search(line):
             target = int(match.group(1)[:6])
         if _SWEEP.match(line):
             columns = [

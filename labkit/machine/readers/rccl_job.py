@@ -77,11 +77,10 @@ def read_ras(text: str) -> dict[str, Any]:
     text = "\n".join(bare_lines(text))
     version = _VERSION.search(text)
     job = _JOB.search(text)
-    at = next((match.end() for match in re.finditer(r"Group\s+Comms\s+Nodes", text)), None)
-    rows = [] if at is None else _GROUP.findall(text[at:])
+    head = re.search(r"Group\s+Comms\s+Nodes", text)
+    rows = _GROUP.findall(text[head.end() :]) if head else []
     groups = [(int(comms), int(per_comm), int(present)) for comms, _, _, per_comm, present, _ in rows]
-    expected = max([int(job.group(1))] if job else [], default=0)
-    expected = max([expected, *(per_comm for _, per_comm, _ in groups)])
+    expected = max([int(job.group(1)) if job else 0, *(per_comm for _, per_comm, _ in groups)])
     name = version.group(1) if version else None
     if not expected or not groups:
         return _ras(name, expected or None, None)
@@ -98,10 +97,8 @@ def read_ras(text: str) -> dict[str, Any]:
     lost.append(sum(map(_gpus, gone.values())))
     found = _ras(name, expected, max(0, expected - max(0, *lost)))
     if found["problem"] is None and any("INCOMPLETE" in row[5] for row in rows):
-        return found | {
-            "problem": "rccl-missing-rank",
-            "ranks_present": None,
-        }  # some are missing; how many, it does not say
+        # some are missing; how many, it does not say
+        return found | {"problem": "rccl-missing-rank", "ranks_present": None}
     return found
 
 
