@@ -84,6 +84,11 @@ def target(name: str | None) -> GfxTarget | None:
     return TARGETS.get(name.strip().split(":")[0].lower())
 
 
+def with_products(*words: str) -> list[GfxTarget]:
+    """The targets of which a product's name holds one of these words, such as 'Instinct' or 'RX 7'."""
+    return [row for row in TARGETS.values() if any(word in name for word in words for name in row.products)]
+
+
 def by_pci_id(device: str) -> GfxTarget | None:
     """The target of an AMD GPU by its PCI device id (``'744c'`` or ``'0x744c'``); None where it is not in the table."""
     text = device.strip().lower()

@@ -7,16 +7,10 @@ from labkit.folklore.observation import Observation
 from labkit.folklore.registry import probe
 
 
-def _consumer(*series: str) -> list[gfx.GfxTarget]:
-    return [
-        row for row in gfx.TARGETS.values() if any(f"RX {number}" in name for number in series for name in row.products)
-    ]
-
-
 @probe("1.2")
 def consumer_targets_in_wheels() -> Observation:
     """Looks up which RX 6000 and RX 7000 targets PyTorch's current wheels carry, and which AMD's carry."""
-    rows = _consumer("6", "7")
+    rows = gfx.with_products("RX 6", "RX 7")
     native = [row.gfx for row in rows if wheels.PREFERRED_ROCM in row.pytorch_indexes]
     neither = [row.gfx for row in rows if row.gfx not in native and not row.amd_extra]
     saw = "holds" if not native else "deprecated" if not neither else "partly"
@@ -45,7 +39,7 @@ def who_shares_memory() -> Observation:
 @probe("1.43")
 def consumer_targets_in_rocm60() -> Observation:
     """Looks up which consumer targets the wheels of that time carried."""
-    rows = [row for row in _consumer("5", "6", "7") if not row.integrated]
+    rows = [row for row in gfx.with_products("RX 5", "RX 6", "RX 7") if not row.integrated]
     carried = [row.gfx for row in rows if "rocm6.0" in row.pytorch_indexes]
     absent = [row.gfx for row in rows if row.gfx not in carried]
     return Observation(

@@ -40,8 +40,8 @@ def windows_wheels_exist() -> Observation:
 def instinct_on_windows() -> Observation:
     """Looks up which Instinct, RX 6000 and RX 7000 targets AMD lists for Windows."""
     listed = set(wheels.amd_targets("windows"))
-    instinct = [row for row in gfx.TARGETS.values() if any("Instinct" in name for name in row.products)]
-    radeon = [row for row in gfx.TARGETS.values() if any("RX 6" in name or "RX 7" in name for name in row.products)]
+    instinct = gfx.with_products("Instinct")
+    radeon = gfx.with_products("RX 6", "RX 7")
     with_windows = [row.gfx for row in instinct if row.gfx in listed]
     saw = "fails" if not with_windows else "holds" if len(with_windows) == len(instinct) else "partly"
     return Observation(
