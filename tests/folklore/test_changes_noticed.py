@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from labkit.folklore import child
 from labkit.folklore.probes import memory, precision, training, variables, windows
-from labkit.machine.probes.commands import Answer
-
-Patch = pytest.MonkeyPatch
-
-
-def says(patch: Patch, text: str, status: int) -> None:
-    patch.setattr(child, "python", lambda *arguments, **settings: Answer(text, status))
+from tests.folklore.turning import Patch, says
 
 
 def test_a_torch_that_does_not_compute_at_all_shows_nothing(monkeypatch: Patch) -> None:
