@@ -253,20 +253,8 @@ def here(series: Iterable[Series], notes: Iterable[str] = (), *, card: Mapping[s
 
 def machine_card() -> dict[str, Any]:
     """The card of ``labkit.describe()`` as plain values, asked in this process and without its kernels."""
-    import torch
+    from labkit.devices import card_here
 
-    from labkit.devices import card
-    from labkit.devices.facts import torch_facts
-
-    made = card(torch_facts(torch), machine=_machine(), override=os.environ.get("LABKIT_DEVICE", ""))
+    made = card_here()
     rows = [[row.label, row.value] for row in made.rows if row.label not in ("smoke test", "variable")]
     return {"title": made.title, "device": made.device, "build": made.build, "gfx": made.gfx, "rows": rows}
-
-
-def _machine() -> Any:
-    from labkit.machine import facts, snapshot
-
-    try:
-        return facts.machine(snapshot.collect(torch=False))
-    except Exception:  # the card must come even on a system that nobody foresaw; it then says less
-        return None

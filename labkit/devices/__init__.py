@@ -38,6 +38,7 @@ __all__ = [
     "best_device",
     "build_of",
     "card",
+    "card_here",
     "choose",
     "describe",
     "device",
@@ -133,6 +134,12 @@ def describe(*, smoke: bool = True, timeout_s: float = 120.0) -> Card:
     override = os.environ.get("LABKIT_DEVICE", "")
     test = smoke_test(timeout_s) if smoke else _tested.get(_wanted()) or _smoke.run("none", timeout_s)
     return card(test.facts, smoke=test, machine=_machine_here(), override=override)
+
+
+def card_here() -> Card:
+    """The card of this machine, asked in this process and without a kernel: quick, and no proof that a GPU computes.
+    Raises LabkitError where torch cannot be imported."""
+    return card(_facts_here(), machine=_machine_here(), override=os.environ.get("LABKIT_DEVICE", ""))
 
 
 def snapshot(*, smoke: bool = True) -> dict[str, Any]:
