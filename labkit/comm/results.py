@@ -218,13 +218,10 @@ class Results:
     def read(path: str | Path) -> Results:
         """The results in a file, also in one that PowerShell's ``>`` wrote (UTF-16). Raises LabkitError where it cannot be
         read or holds something else."""
-        from labkit.machine.readers.recognise import decode
+        from labkit.machine import intake
+        from labkit.machine.readers.recognise import LARGEST, decode
 
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise LabkitError(f"{path} cannot be read: {error.strerror or error}.", "Check the name.") from error
-        return Results.from_json(decode(content) or "", str(path))
+        return Results.from_json(decode(intake.read(path, LARGEST)) or "", str(path))
 
 
 def _series_dict(s: Series) -> dict[str, Any]:
