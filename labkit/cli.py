@@ -17,7 +17,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from labkit.errors import LabkitError
 
@@ -387,16 +386,12 @@ def _profile(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     from labkit.comm import bench
-    from labkit.show.comm import tables
+    from labkit.show.comm import beside, tables
 
-    drawing: dict[str, Any] = {}
-    if options.against or options.figure:
-        from labkit.show.comm import beside
-
-        drawing = {"beside": beside.size_by_size, "picture": beside.picture}
     return bench.run(
-        options.what, text=tables.as_text, seconds=options.seconds, as_json=options.json, output=options.output,
-        against=options.against, figure=options.figure, earlier=options.earlier, **drawing,
+        options.what, text=tables.as_text, beside=beside.size_by_size, picture=beside.picture, seconds=options.seconds,
+        as_json=options.json, output=options.output, against=options.against, figure=options.figure,
+        earlier=options.earlier,
     )  # fmt: skip
 
 
