@@ -53,7 +53,7 @@ def collectives(device: str, seconds: float, progress: Progress) -> Results:
     from labkit.comm import collectives as among
 
     progress("collectives: two processes")
-    return among.measured(ranks=2, seconds=seconds)
+    return among.measure_collectives(2, seconds=seconds)
 
 
 MEASURES: dict[str, Measure] = {"copy": copy, "memory": memory, "gemm": gemm, "collectives": collectives}

@@ -66,11 +66,6 @@ def measure_collectives(
         return _results(team, order)
 
 
-def measured(ranks: int = 2, *, seconds: float) -> Results:
-    """What ``labkit bench collectives`` asks for: all of them, at the usual sizes."""
-    return measure_collectives(ranks, seconds=seconds)
-
-
 def _results(team: Team, order: tuple[Any, ...]) -> Results:
     names, _, asked, dtype = order
     told = laps(team, *order)

@@ -17,7 +17,7 @@ CPU_SIZES = (128, 256, 512, 1024, 2048)
 GPU_SIZES = (256, 512, 1024, 2048, 4096, 8192)
 DTYPES = ("float32", "bfloat16", "float16")
 _LONGEST = 1.5  # of a point's time: one product may not take more, or there is none to compare it with
-_BITS = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+_ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def flop(m: int, n: int, k: int) -> int:
@@ -46,12 +46,12 @@ def measure_gemm(
         import torch
     where = str(device)
     for name in dtypes:
-        if name not in _BITS:
-            raise LabkitError(f"There is no product in '{name}' here.", f"Choose from: {', '.join(_BITS)}.")
+        if name not in _ITEM_BYTES:
+            raise LabkitError(f"There is no product in '{name}' here.", f"Choose from: {', '.join(_ITEM_BYTES)}.")
     chosen = tuple(sorted(set(sizes if sizes is not None else GPU_SIZES if where.startswith("cuda") else CPU_SIZES)))
     if not dtypes or not chosen or chosen[0] < 1:
         raise LabkitError("A product needs a dtype and sizes of at least 1.", "Leave them out for the usual ones.")
-    which.fits(where, 3 * chosen[-1] ** 2 * max(_BITS[name] for name in dtypes), torch)
+    which.fits(where, 3 * chosen[-1] ** 2 * max(_ITEM_BYTES[name] for name in dtypes), torch)
     watch = stopwatch_for(where) if stopwatch is None else stopwatch
     made, refused = [], ""
     for name in dtypes:
@@ -85,7 +85,7 @@ def _series(
         watch.lap(product, 1)  # libraries set themselves up in their first call
         once = watch.lap(product, 1).wall_s
         progress(f"gemm: {name}, n = {n}")
-        size = 3 * n * n * _BITS[name]
+        size = 3 * n * n * _ITEM_BYTES[name]
         if once > _LONGEST * pace.share_s:
             notes.append(f"stops at n = {n}: one product takes {words.duration(once)} here, so it was timed once only")
             points.append(Point(size, once, once, once, 1, float(flop(n, n, n)), n, None, (once,)))
