@@ -101,8 +101,3 @@ def chosen(ids: Iterable[str] = (), theme: str | None = None) -> tuple[Claim, ..
     order = list(THEMES)
     found = [claim for claim in table.values() if claim.id in wanted and theme in (None, claim.theme)]
     return tuple(sorted(found, key=lambda claim: order.index(claim.theme)))
-
-
-def of_lesson(lesson: str) -> tuple[Claim, ...]:
-    """The claims that a lesson (``'05'``) treats, in the guides' order."""
-    return tuple(claim for claim in claims().values() if lesson in claim.lessons)

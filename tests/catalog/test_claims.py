@@ -60,11 +60,6 @@ def test_an_unknown_id_or_theme_is_told(ids: list[str], theme: str | None) -> No
     assert told.value.remedy
 
 
-def test_of_lesson() -> None:
-    assert "2.22" in [claim.id for claim in ledger.of_lesson("00")]
-    assert ledger.of_lesson("99") == ()
-
-
 @pytest.mark.parametrize(
     "spoil", [{"verdict": "MAYBE"}, {"theme": "weather"}, {"guide": "3"}, {"extra": 1}, {"id": "1.2"}]
 )
