@@ -75,12 +75,15 @@ def _summary(claims: Sequence[Claim], outcomes: Mapping[str, Outcome] | None, wi
         broken = [outcome.claim.id for outcome in mine if outcome.observation.saw == "broken"]
         unmet = sum(outcome.agrees is None and bool(outcome.claim.probe) for outcome in mine) - len(broken)
         told += (
-            f" Shown here as the verdict says: {sum(outcome.agrees is True for outcome in mine)}. Not as it says: {len(apart)}"
-            f"{f' ({chr(44).join(apart)})' if apart else ''}. Not shown, this machine lacks something: {unmet}. "
-            f"Came to no end: {len(broken)}{f' ({chr(44).join(broken)})' if broken else ''}. "
+            f" Shown here as the verdict says: {sum(outcome.agrees is True for outcome in mine)}. Not as it says: {_counted(apart)}. "
+            f"Not shown, this machine lacks something: {unmet}. Came to no end: {_counted(broken)}. "
             f"Without a probe: {sum(not outcome.claim.probe for outcome in mine)}."
         )
     return "\n".join(textwrap.wrap(told, width))
+
+
+def _counted(ids: Sequence[str]) -> str:
+    return f"{len(ids)} ({','.join(ids)})" if ids else "0"
 
 
 def as_json(claims: Sequence[Claim], outcomes: Mapping[str, Outcome] | None = None) -> list[dict[str, Any]]:
