@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-KINDS = ("rccl-tests", "rccl-log", "rccl-ras", "rocm-bandwidth-test", "transferbench")
 _TITLES = {
-    "rccl-tests": "rccl-tests",
+    "rccl-tests": "the output of rccl-tests",
     "rccl-log": "a log of RCCL or NCCL",
     "rccl-ras": "a status report of a running RCCL or NCCL job",
-    "rocm-bandwidth-test": "rocm-bandwidth-test",
-    "transferbench": "TransferBench",
+    "rocm-bandwidth-test": "the output of rocm-bandwidth-test",
+    "transferbench": "the output of TransferBench",
 }
+KINDS = tuple(_TITLES)
 WIDEST = 16  # devices up to which a matrix is drawn
 LONGEST = 40  # rows of a table that are shown
 
@@ -20,13 +20,13 @@ LONGEST = 40  # rows of a table that are shown
 def as_text(facts: Mapping[str, Any]) -> str:
     """The facts of these kinds for people; unknown values are left out."""
     kind = facts["kind"]
-    out = [f"This is {'the output of ' if 'rccl-' not in kind or kind == 'rccl-tests' else ''}{_TITLES[kind]}."]
+    out = [f"This is {_TITLES[kind]}."]
     if facts.get("problem"):
         out.append(f"It names a problem: {facts['problem']}.")
     if kind == "rccl-ras":
-        out.append(_ras(facts))
+        out.append(f"Ranks expected: {_said(facts['ranks'])}; answered: {_said(facts['ranks_present'])}.")
     elif kind == "rccl-log":
-        out.append("Ranks: " + ("not said" if facts["ranks"] is None else str(facts["ranks"])))
+        out.append(f"Ranks: {_said(facts['ranks'])}")
     elif kind == "rccl-tests":
         out += _collective(facts)
     else:
@@ -34,15 +34,14 @@ def as_text(facts: Mapping[str, Any]) -> str:
     return "\n".join(out)
 
 
-def _ras(facts: Mapping[str, Any]) -> str:
-    here = facts.get("ranks_present")
-    return f"Ranks expected: {facts.get('ranks', 'not said')}; answered: {'not said' if here is None else here}."
+def _said(content: object) -> str:
+    return "not said" if content is None else str(content)
 
 
 def _collective(facts: Mapping[str, Any]) -> list[str]:
     names = ", ".join(facts.get("gpu_names") or ())
     ranks = f"{facts['ranks']} ranks" if facts["ranks"] is not None else "ranks not said"
-    out = [f"Collective: {facts['collective'] or 'not said'}; {ranks}{f'; {names}' if names else ''}."]
+    out = [f"Collective: {_said(facts['collective'])}; {ranks}{f'; {names}' if names else ''}."]
     rows = facts["rows"]
     if not rows:
         return [*out, "No row of results in it."]
@@ -60,7 +59,7 @@ def _collective(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _bandwidth(facts: Mapping[str, Any]) -> list[str]:
-    out = [f"Devices: {facts['devices'] if facts['devices'] is not None else 'not said'}."]
+    out = [f"Devices: {_said(facts['devices'])}."]
     if facts.get("names") and facts["kind"] == "rocm-bandwidth-test":
         out += [f"  {at}: {name}" for at, name in enumerate(facts["names"][:WIDEST]) if name]
     tables = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.machine.readers import recognise
+from labkit.machine.readers import printing, recognise
 
 RUN = """\
 # nThread 1 nGpus 4 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
@@ -160,6 +160,13 @@ def test_a_cut_report_never_has_more_ranks_than_the_whole(cut: int) -> None:
     facts = read(RAS[:cut])
     if facts["kind"] == "rccl-ras":
         assert facts["ranks"] in (None, 8) and facts["ranks_present"] in (None, 7, 8)
+
+
+@pytest.mark.parametrize("lines", [1, 10_000])
+def test_the_text_form_says_what_a_report_does_not_say(lines: int) -> None:
+    said = printing.as_text(read("\n".join(RAS.split("\n")[:lines])))
+    want = "expected: 8; answered: 7." if lines > 1 else "expected: not said; answered: not said."
+    assert said.startswith("This is a status report") and said.endswith(f"Ranks {want}")
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
