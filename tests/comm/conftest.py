@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -54,3 +56,16 @@ def appears() -> Callable[..., list[str]]:
         return [file.read_text(encoding="ascii") for file in files]
 
     return wait
+
+
+@pytest.fixture
+def nameless() -> list[str]:
+    """How a command begins that shall run where the host has a name that nothing resolves: in a name space of its own."""
+    if sys.platform != "linux":
+        pytest.skip("unshare is Linux's")
+    inside = ["unshare", "--uts", "sh", "-c", 'hostname no-such-host-anywhere && exec "$@"', "sh"]
+    if subprocess.run([*inside, "true"], capture_output=True).returncode:
+        pytest.skip("no right to make a name space")
+    asked = [sys.executable, "-c", "import socket; socket.getaddrinfo(socket.gethostname(), None)"]
+    assert subprocess.run([*inside, *asked], capture_output=True).returncode, "the name must not resolve here"
+    return inside

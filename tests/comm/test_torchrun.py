@@ -135,14 +135,10 @@ def test_a_killed_notebook_takes_torchrun_along(script: Path, gone: Gone, appear
 
 
 @real
-@pytest.mark.skipif(sys.platform != "linux", reason="unshare is Linux's")
-def test_torchrun_needs_no_host_name(script: Path) -> None:
-    inside = ["unshare", "--uts", "sh", "-c", 'hostname no-such-host-anywhere && exec "$@"', "sh"]
-    if subprocess.run([*inside, "true"], capture_output=True).returncode:
-        pytest.skip("no right to make a name space")
+def test_torchrun_needs_no_host_name(script: Path, nameless: list[str]) -> None:
     text = f"from labkit.comm import launch; print(launch({str(script)!r}, 'sum').output)"
     answer = subprocess.run(
-        [*inside, sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [*nameless, sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert '"sum": [3.0, 3.0, 3.0]' in answer.stdout and len(answer.stdout.strip().splitlines()) == 1, answer.stdout
 
