@@ -8,6 +8,7 @@ workstations", J. Parallel Distrib. Comput. 69 (2009)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,13 +104,8 @@ def ring(
             "One row for each rank, one chunk or more for each rank.",
         )
     table = _table(schedule, ranks)
-    if isinstance(team, Team):
-        told = team.run(take_part, given, table, seconds=seconds, echo=False)
-        backend = team.backend
-    else:
-        with Team(ranks) as own:
-            told = own.run(take_part, given, table, seconds=seconds, echo=False)
-            backend = own.backend
+    with nullcontext(team) if isinstance(team, Team) else Team(ranks) as ready:
+        told = ready.run(take_part, given, table, seconds=seconds, echo=False)
     begun = min(one["begun"] for one in told)
     messages = tuple(
         replace(one["got"][step], at_s=one["got"][step].at_s - begun) for step in range(len(table)) for one in told
@@ -119,7 +115,7 @@ def ring(
         tuple(sum(column) for column in zip(*(states[0][r][c] for r in range(ranks)), strict=True))
         for c in range(ranks)
     )
-    return RingRun(ranks, backend, states, messages, sums)
+    return RingRun(ranks, ready.backend, states, messages, sums)
 
 
 def _table(schedule: Schedule | Callable[[int, int, int], int] | None, ranks: int) -> list[list[int]]:
