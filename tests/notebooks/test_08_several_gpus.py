@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
 from pathlib import Path
@@ -169,8 +170,7 @@ def test_the_functions_of_the_ranks_are_short_enough_to_be_shown() -> None:
     lines = (Path(LESSON.path).parent / "scripts" / "several_gpus.py").read_text(encoding="utf-8").splitlines()
     assert len(lines) < 300
     work = module_from(Path(LESSON.path).parent / "scripts" / "several_gpus.py")
-    marked = [line for line in lines if "# DDP" in line]
-    assert len(marked) <= 10 and callable(work.train)
+    assert re.findall(r"# DDP (\d)", inspect.getsource(work.train)) == list("12345"), "the five lines of section 3"
 
 
 KEPT = (
