@@ -23,9 +23,9 @@ from typing import IO, Any
 from labkit.catalog.claims import VERDICTS, Claim
 from labkit.errors import LabkitError
 from labkit.folklore.observation import Observation, Outcome
-from labkit.folklore.probes.__main__ import MARK, read
+from labkit.folklore.probes.__main__ import LATE, MARK, SILENT, read, told
 from labkit.folklore.running import environment
-from labkit.machine.probes.commands import end
+from labkit.machine.probes.commands import end, start
 
 SECONDS = 30.0
 _KEPT = 65536  # bytes of what a probe prints; its answer is the last line
@@ -45,10 +45,10 @@ def own(
     if wanted not in VERDICTS:
         raise LabkitError(f"There is no verdict '{verdict}'.", f"Verdicts are: {', '.join(VERDICTS)}.")
     source, arguments = _source(probe), _as_json(given)
-    start = time.monotonic()
+    began = time.monotonic()
     seen = _apart(source, probe.__name__, arguments, seconds)
     claim = Claim("own", "", "", says, "", wanted, right, ("this probe",), date.today().isoformat(), (), "own", "")
-    return Outcome(claim, seen, time.monotonic() - start)
+    return Outcome(claim, seen, time.monotonic() - began)
 
 
 def _source(probe: Callable[..., Observation]) -> str:
@@ -79,12 +79,8 @@ def _apart(source: str, name: str, arguments: str, seconds: float) -> Observatio
     with tempfile.TemporaryDirectory(prefix="labkit-own-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "claim.py"
         file.write_text(source, encoding="utf-8")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "labkit.folklore.own", str(file), name, arguments],
-            cwd=folder, env=environment(folder, os.environ), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )  # fmt: skip
+        command = [sys.executable, "-m", "labkit.folklore.own", str(file), name, arguments]
+        process = start(command, environment(folder, os.environ), folder)
         assert process.stdout is not None
         kept = bytearray()
         reader = threading.Thread(target=_read, args=(process.stdout, kept), daemon=True)
@@ -92,7 +88,7 @@ def _apart(source: str, name: str, arguments: str, seconds: float) -> Observatio
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
-            return Observation("broken", f"it took longer than {seconds:g} s and was ended")
+            return Observation("broken", LATE.format(seconds))
         finally:
             end(process)  # and what it started, which may hold the pipe
             process.wait()
@@ -101,7 +97,7 @@ def _apart(source: str, name: str, arguments: str, seconds: float) -> Observatio
     found = [message for message in map(read, lines) if message is not None]
     if not found:
         said = next((line.strip() for line in reversed(lines) if line.strip()), "nothing printed")
-        return Observation("broken", f"it ended without a word: {said[:200]}")
+        return Observation("broken", SILENT.format(said))
     return Observation(found[-1]["saw"], found[-1]["evidence"])
 
 
@@ -129,9 +125,8 @@ def _observed(file: str, name: str, arguments: str) -> Observation:
         exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec"), names)
         seen = names[name](*json.loads(arguments))
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {str(error).strip()[:300] or '(no text)'}"
         alone = ". A probe runs alone: import and define inside it what it uses" if isinstance(error, NameError) else ""
-        return Observation("broken", said + alone)
+        return Observation("broken", told(error) + alone)
     if not isinstance(seen, Observation):
         what = type(seen).__name__
         return Observation(

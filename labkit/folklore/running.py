@@ -16,8 +16,8 @@ from pathlib import Path
 from labkit.catalog.claims import Claim, chosen
 from labkit.errors import LabkitError
 from labkit.folklore.observation import Observation, Outcome
-from labkit.folklore.probes.__main__ import read
-from labkit.machine.probes.commands import end
+from labkit.folklore.probes.__main__ import LATE, SILENT, read
+from labkit.machine.probes.commands import end, start
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60.0  # for one probe
@@ -93,11 +93,7 @@ def _asked(
     late = threading.Event()
     said = "nothing printed"
     with _temporary() as folder:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment(folder, os.environ), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )  # fmt: skip
+        process = start(command, environment(folder, os.environ), folder)
 
         def over() -> None:
             late.set()
@@ -119,9 +115,7 @@ def _asked(
         finally:
             watch.cancel()
             _stop(process)
-    why = (
-        f"it took longer than {limit:g} s and was ended" if late.is_set() else f"it ended without a word: {said[:200]}"
-    )
+    why = LATE.format(limit) if late.is_set() else SILENT.format(said)
     for claim in left.values():
         yield claim, Observation("broken", why), time.monotonic() - started
 

@@ -25,6 +25,14 @@ from labkit.folklore.observation import Observation
 from labkit.folklore.registry import find, missing
 
 MARK = "labkit-probe:"
+# evidence of a probe that came to no end
+LATE = "it took longer than {:g} s and was ended"
+SILENT = "it ended without a word: {:.200}"
+
+
+def told(error: BaseException) -> str:
+    """A probe's error as its evidence."""
+    return f"{type(error).__name__}: {str(error).strip()[:300] or '(no text)'}"
 
 
 def observe(claim: Claim) -> Observation:
@@ -36,7 +44,7 @@ def observe(claim: Claim) -> Observation:
         lacking = missing(probe.needs)
         return Observation("unmet", lacking) if lacking else probe.function()
     except Exception as error:
-        return Observation("broken", f"{type(error).__name__}: {str(error).strip()[:300] or '(no text)'}")
+        return Observation("broken", told(error))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,9 +97,6 @@ def read(line: str) -> dict[str, Any] | None:
     return dict(json.loads(line[len(MARK) :]))
 
 
-_LATE = "it took longer than {:g} s and was ended"
-
-
 def _forked(claim: Claim, seconds: float) -> Observation:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         result = Path(folder) / "observation.json"
@@ -104,7 +109,7 @@ def _forked(claim: Claim, seconds: float) -> Observation:
             with contextlib.suppress(OSError):
                 os.killpg(child, signal.SIGKILL)  # what the probe left behind
         if status is None:
-            return Observation("broken", _LATE.format(seconds))
+            return Observation("broken", LATE.format(seconds))
         if not result.exists():
             return Observation("broken", f"it ended with status {status} and said nothing")
         message = json.loads(result.read_text(encoding="utf-8"))

@@ -25,6 +25,17 @@ class Answer:
     problem: str | None = None
 
 
+def start(command: Sequence[str], settings: Mapping[str, str], folder: str | None = None) -> subprocess.Popen[bytes]:
+    """Starts a command in a group of its own, which ``end`` ends as a whole: no input, both streams in one pipe, no window.
+
+    settings: its whole environment. Raises OSError or ValueError where it cannot be started.
+    """
+    return subprocess.Popen(
+        list(command), cwd=folder, env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )  # fmt: skip
+
+
 def ask(
     command: Sequence[str], timeout_s: float, *, limit: int = TEXT_LIMIT, environment: Mapping[str, str] | None = None
 ) -> Answer:
@@ -34,10 +45,7 @@ def ask(
     """
     settings = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "utf-8", **(environment or {})}
     try:
-        process = subprocess.Popen(
-            list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=settings,
-            start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )  # fmt: skip
+        process = start(command, settings)
     except (OSError, ValueError) as error:
         return Answer("", None, f"could not be started: {error}")
     assert process.stdout is not None
