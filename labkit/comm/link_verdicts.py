@@ -7,8 +7,7 @@ from typing import Any
 
 from labkit.catalog import links
 from labkit.comm.verdict import Verdict
-
-Matrix = list[list["float | None"]]
+from labkit.machine.readers.matrices import Matrix
 
 MUCH = 0.6  # of the fastest pair of the same kind: below it a link is called slow
 ONE_WAY = 0.75  # of the other direction: below it a link is called uneven
@@ -28,12 +27,9 @@ def matrices_of(facts: Mapping[str, Any]) -> list[Matrix]:
 
 
 def names_of(facts: Mapping[str, Any], devices: int) -> list[str]:
-    """What to call the devices: as the tool does ('GPU 03'), or 'device 3 (name)'."""
-    given = list(facts.get("names") or ())[:devices]
-    given += [None] * (devices - len(given))
-    if facts.get("kind") == "transferbench":
-        return [name or f"device {at}" for at, name in enumerate(given)]
-    return [f"device {at}" for at in range(devices)]
+    """What to call the devices: as TransferBench does ('GPU 03'), else 'device 3', for names of models do not tell them apart."""
+    given = list(facts.get("names") or ()) if facts.get("kind") == "transferbench" else []
+    return [*given[:devices], *(f"device {at}" for at in range(len(given), devices))]
 
 
 def fastest_link(matrix: Sequence[Sequence[float | None]]) -> float | None:
@@ -53,20 +49,21 @@ def on_matrices(facts: Mapping[str, Any]) -> list[Verdict]:
         if top is not None and (link is None or diagonal[top] > link):
             found.append(inside_one(diagonal[top], names[top], link))
     uni = facts.get("unidirectional_gbps")
+    one = uni or facts.get("bidirectional_gbps") or []
+    names, gpus = names_of(facts, len(one)), _gpus(facts, one)
     if uni:
-        found += _links(uni, names_of(facts, len(uni)), _gpus(facts, uni))
+        found += _links(uni, names, gpus)
     elif across := facts.get("all_to_all_gbps"):
         found += _links(across, [f"GPU {at:02d}" for at in range(len(across))], range(len(across)))
-    one = uni or facts.get("bidirectional_gbps")
-    if one:
-        found += _hosts(facts, one, ways=1 if uni else 2)
-        found += _missing(one, _gpus(facts, one))
+    found += _hosts(facts, one, names, gpus, ways=1 if uni else 2)
+    found += _missing(one, gpus)
     return found
 
 
-def _hosts(facts: Mapping[str, Any], matrix: Matrix, *, ways: int) -> list[Verdict]:
+def _hosts(
+    facts: Mapping[str, Any], matrix: Matrix, names: Sequence[str], gpus: Sequence[int], *, ways: int
+) -> list[Verdict]:
     """GPUs whose link to the processors is far slower than another's, or than any slot made for a card."""
-    gpus, names = _gpus(facts, matrix), names_of(facts, len(matrix))
     hosts = [at for at in range(len(matrix)) if at not in gpus]
     rates: dict[int, float] = {}
     for gpu in gpus:
@@ -132,23 +129,22 @@ def _links(matrix: Sequence[Sequence[float | None]], names: Sequence[str], gpus:
             f"look at that link's width and its host's slot.{more}"
         )
         found.append(Verdict("asymmetric-link", say, f"{there:g} / {back:g}"))
-    pairs = {(at, to): matrix[at][to] for at in gpus for to in gpus if at != to and matrix[at][to]}
-    rates = {pair: rate for pair, rate in pairs.items() if rate}
+    rates = {(at, to): rate for at in gpus for to in gpus if at != to and (rate := matrix[at][to])}
     if rates:
         best, worst = max(rates, key=lambda pair: rates[pair]), min(rates, key=lambda pair: rates[pair])
         slow = [pair for pair, rate in rates.items() if rate < MUCH * rates[best]]
+        is_note = len(slow) > FEW * len(rates)
         if slow:
             say = (
                 f"{len(slow)} of {len(rates)} ways between GPUs are under {MUCH:.0%} of the fastest: "
                 f"{names[worst[0]]} to {names[worst[1]]} has {rates[worst]:g} GB/s, "
                 f"{names[best[0]]} to {names[best[1]]} {rates[best]:g}. "
                 + (
-                    "A link is down or narrower there, or it crosses the sockets; the topology (amd-smi topology) tells which."
-                    if len(slow) <= FEW * len(rates)
-                    else "So many point to how the GPUs are joined (fewer links, other sockets), not to a fault: see amd-smi topology."
+                    "So many point to how the GPUs are joined (fewer links, other sockets), not to a fault: see amd-smi topology."
+                    if is_note
+                    else "A link is down or narrower there, or it crosses the sockets; the topology (amd-smi topology) tells which."
                 )
             )
-            is_note = len(slow) > FEW * len(rates)
             found.append(Verdict("uneven-links", say, f"{rates[worst]:g} / {rates[best]:g}", is_note=is_note))
     return found
 
