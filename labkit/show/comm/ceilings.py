@@ -141,8 +141,7 @@ def _draw(
             zorder=3,
         )
     if rows:
-        scaled = [{**r, "tflops": r["rate"] / unit} for r in rows]
-        place_numbers(axes, scaled, axes.get_xlim(), axes.get_ylim(), 4.6 / 7)
+        place_numbers(axes, [(r["intensity"], r["rate"] / unit) for r in rows])
     axes.set_xlabel("arithmetic intensity in FLOP per byte")
     axes.set_ylabel(name)
     axes.set_title(title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def _roof(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
             alpha=0.85,
             zorder=3,
         )
-    place_numbers(axes, few, (low, high), (floor, ceiling), 4.6 / 7)
+    place_numbers(axes, [(r["intensity"], r["tflops"]) for r in few])
     axes.set_xlabel("arithmetic intensity in FLOP per byte")
     axes.set_ylabel("TFLOP/s")
     _below(figure, axes, title, few, len(rows) - len(few))
@@ -133,18 +134,12 @@ def _roof(found: Roofline, rows: list[dict[str, Any]], title: str) -> tuple[Any,
     return figure, axes
 
 
-def place_numbers(
-    axes: Any, few: list[dict[str, Any]], xs: tuple[float, float], ys: tuple[float, float], shape: float
-) -> None:
-    """Numbers beside the dots, pushed apart until none touches another."""
+def place_numbers(axes: Any, few: Sequence[tuple[float, float]], shape: float = 4.6 / 7) -> None:
+    """Numbers beside the dots, pushed apart until none touches another. ``axes``: logarithmic, with their limits set;
+    ``shape``: their height over their width."""
+    xs, ys = axes.get_xlim(), axes.get_ylim()
     at = np.array(
-        [
-            (
-                np.log(r["intensity"] / xs[0]) / np.log(xs[1] / xs[0]),
-                np.log(r["tflops"] / ys[0]) / np.log(ys[1] / ys[0]) * shape,
-            )
-            for r in few
-        ]
+        [(np.log(x / xs[0]) / np.log(xs[1] / xs[0]), np.log(y / ys[0]) / np.log(ys[1] / ys[0]) * shape) for x, y in few]
     )
     home = at + np.array([0.028, 0.022])
     place = home.copy()
