@@ -31,7 +31,7 @@ from labkit.machine.readers import (
     rocminfo,
     transferbench,
 )
-from labkit.machine.readers.text import clean, embedded_json, lines
+from labkit.machine.readers.text import clean, embedded_json, holds_any, lines
 
 LARGEST = 160 << 20  # bytes that are read at most, packed or not
 LARGE = 4 << 20  # characters; no tool says more of a machine, so in longer texts the place is looked for first
@@ -71,6 +71,14 @@ KINDS: tuple[Kind, ...] = (
     Kind("dmesg", dmesg.is_dmesg, dmesg.begins, dmesg.read, ()),
 )
 
+# what a tool writes as JSON: words of which every such text has one, whether a value is the tool's, and the reader
+JSON_KINDS: tuple[tuple[tuple[str, ...], Callable[[Any], bool], Callable[[str], dict[str, Any]]], ...] = (
+    (('"card',), rocm_smi.is_card_json, rocm_smi.read),
+    (('"gpu"',), amd_smi.is_gpu_json, amd_smi.read),
+    (('"communicators"',), rccl_job.is_ras_json, rccl_job.read_ras_json),
+    (('"busBw"', '"bus_bw"', '"average_bus_bandwidth"'), rccl_records.is_report, rccl_records.read_json),
+)
+
 
 def unknown(reason: str) -> dict[str, Any]:
     """The answer for what cannot be read."""
@@ -85,19 +93,13 @@ def read_text(text: str) -> dict[str, Any]:
     start = text.lstrip()[:2]
     if not start:
         return unknown("the text is empty")
-    if '"card' in text or '"gpu"' in text:
-        found = embedded_json(text)
-        if rocm_smi.is_card_json(found):
-            return rocm_smi.read(text)
-        if found is not None and amd_smi.is_gpu_json(found):
-            return amd_smi.read(text)
-    if any(word in text for word in ('"communicators"', '"busBw"', '"bus_bw"', '"average_bus_bandwidth"')):
-        found = embedded_json(text)
-        if rccl_job.is_ras_json(found):
-            return rccl_job.read_ras_json(text)
-        if rccl_records.is_report(found):
-            return rccl_records.read_json(text)
-    if start[0] in "{[" and (start[1:] in '"{[' or start[1:].isspace()) and embedded_json(text) is None:
+    begins_as_json = start[0] in "{[" and (start[1:] in '"{[' or start[1:].isspace())
+    possible = [(is_its, read) for words, is_its, read in JSON_KINDS if holds_any(text, words)]
+    found = embedded_json(text) if possible or begins_as_json else None
+    for is_its, read in possible:
+        if is_its(found):
+            return read(text)
+    if begins_as_json and found is None:
         return unknown("it begins like JSON and does not parse: cut off, or with parts left out")
     present = [kind for kind in KINDS if kind.is_there(text)]
     if not present:
