@@ -75,11 +75,15 @@ def words_of_figures(notebook: dict[str, Any]) -> list[str]:
     ]
 
 
+def said(cell: dict[str, Any]) -> list[str]:
+    """What each output of an executed cell printed or displayed, as text."""
+    told = []
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        told.append("".join(output.get("text") or data.get("text/markdown") or data.get("text/plain") or ""))
+    return told
+
+
 def shown(notebook: dict[str, Any]) -> str:
     """Everything that the code cells printed or displayed, as text."""
-    told = []
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            told.append("".join(output.get("text") or data.get("text/markdown") or data.get("text/plain") or ""))
-    return "\n".join(told)
+    return "\n".join(text for cell in notebook["cells"] for text in said(cell))

@@ -10,7 +10,7 @@ import pytest
 
 from labkit.catalog.claims import THEMES, VERDICTS, chosen, claims
 from labkit.course import table
-from tests.notebooks.outputs import cells, numbers
+from tests.notebooks.outputs import cells, numbers, said, until
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
 
@@ -20,7 +20,7 @@ LESSON = table.find("11")
 def outputs(notebook: dict[str, Any], call: str) -> list[str]:
     """The text of each cell that begins with this call."""
     return [
-        "".join("".join(out.get("text") or out.get("data", {}).get("text/plain", "")) for out in cell["outputs"])
+        "".join(said(cell))
         for cell in notebook["cells"]
         if cell["cell_type"] == "code" and "".join(cell["source"]).startswith(call)
     ]
@@ -84,13 +84,8 @@ def test_it_claims_nothing_for_rocm_that_nobody_ran() -> None:
 
 @pytest.mark.parametrize(("wrong", "named"), [({"profile": "fast"}, "profile"), ({"slow": "1.10 9.9"}, "9.9")])
 def test_a_parameter_that_cannot_be_is_named_at_once(wrong: dict[str, Any], named: str) -> None:
-    names: dict[str, Any] = {"__name__": "__lesson__"}
-    code = ["".join(cell["source"]) for cell in cells(LESSON) if cell["cell_type"] == "code"][:3]
-    exec(compile(code[0], "<lesson 11>", "exec"), names)
-    names.update(wrong)
-    exec(compile(code[1], "<lesson 11>", "exec"), names)
     with pytest.raises(AssertionError, match=named):
-        exec(compile(code[2], "<lesson 11>", "exec"), names)
+        until(LESSON, "assert profile in", **wrong)
 
 
 def test_a_guess_typed_into_the_dict_is_enough() -> None:
