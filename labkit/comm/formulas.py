@@ -29,7 +29,14 @@ COUNTED = {
 SHARED = frozenset({"all_gather", "reduce_scatter", "all_to_all"})
 """Those of which each rank gets, or gives, one part out of ``ranks`` of S."""
 
-_SPELLINGS = {"alltoall": "all_to_all", "allreduce": "all_reduce", "allgather": "all_gather", "sendrecv": "send_recv"}
+_SPELLINGS = {
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "sendrecv": "send_recv",
+    "send_receive": "send_recv",
+}
 
 
 def name_of(collective: str) -> str:
@@ -38,12 +45,7 @@ def name_of(collective: str) -> str:
     Raises LabkitError for one without a formula.
     """
     plain = collective.strip().lower().replace("-", "_").replace(" and ", "_").replace(" ", "_").removesuffix("_perf")
-    by_label = {
-        "send_receive": "send_recv",
-        "reducescatter": "reduce_scatter",
-        **_SPELLINGS,
-    }
-    name = by_label.get(plain, plain)
+    name = _SPELLINGS.get(plain, plain)
     if name not in COLLECTIVES:
         raise LabkitError(f"There is no formula for '{collective}'.", f"Known are: {', '.join(COLLECTIVES)}.")
     return name
