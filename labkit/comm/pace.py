@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from labkit.comm.results import Point, point_of
-from labkit.timing import Measurement, benchmark
+from labkit.timing import Measurement, benchmark, statistics
 from labkit.timing.stopwatch import Stopwatch
 
 Progress = Callable[[str], object]
@@ -23,21 +23,16 @@ class Pace:
     """Measures the points of one series in about ``seconds`` and remembers what a reader should know of them."""
 
     def __init__(self, seconds: float, points: int, watch: Stopwatch) -> None:
-        self._share = seconds / max(1, points)
+        self.share_s = seconds / max(1, points)  # of one point
         self._watch = watch
         self._measured: list[Measurement] = []
-
-    @property
-    def share_s(self) -> float:
-        """Seconds of one point."""
-        return self._share
 
     def point(self, function: Callable[[], object], bytes: int, *, work: float, size: int | None = None) -> Point:
         """The point of ``function``, which moves or computes ``work`` per call."""
         told = benchmark(
             function,
-            seconds=self._share * (1 - _WARMUP),
-            warmup_seconds=self._share * _WARMUP,
+            seconds=self.share_s * (1 - _WARMUP),
+            warmup_seconds=self.share_s * _WARMUP,
             stopwatch=self._watch,
         )
         self._measured.append(told)
@@ -45,9 +40,7 @@ class Pace:
 
     def notes(self) -> tuple[str, ...]:
         """Disturbances, in words."""
-        from labkit.timing.statistics import DISTURBED as LIMIT
-
         count = len(self._measured)
-        disturbed = sum(m.stolen >= LIMIT for m in self._measured) > count / 4
+        disturbed = sum(m.stolen >= statistics.DISTURBED for m in self._measured) > count / 4
         unsteady = sum(not m.steady for m in self._measured) > count / 2
         return (*((UNSTEADY,) if unsteady else ()), *((DISTURBED,) if disturbed else ()))
