@@ -127,8 +127,9 @@ class Amdahl:
 
 
 def amdahl(scaling: Scaling, *, seed: int = 0, resamples: int = 1000) -> Amdahl:
-    """The share that fits best: least squares of tn / t1 = s + (1 - s) / n over all rounds, s held within 0 and 1; rounds
-    are resampled for the interval. Raises LabkitError for weak scaling, or with one rank only."""
+    """The share that fits best: least squares of tn / t1 = s + (1 - s) / n over the numbers of ranks, each ratio the median
+    of its rounds, s held within 0 and 1; rounds are resampled for the interval. Raises LabkitError for weak scaling, or
+    with one rank only."""
     import numpy as np
 
     if scaling.kind != "strong" or len(scaling.points) < 2:
