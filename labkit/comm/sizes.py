@@ -105,7 +105,8 @@ def largest_array(device: str, arrays: int, torch: Any = None) -> tuple[int, str
 
     Raises LabkitError where not even arrays of the smallest size fit.
     """
-    wanted = GPU_LARGEST if device.startswith("cuda") else max(BEYOND * cpu_cache().bytes, 2**26)
+    beyond = GPU_LARGEST if device.startswith("cuda") else BEYOND * cpu_cache().bytes
+    wanted = max(beyond, 2**26)
     room = int(free_bytes(device, torch) * SHARE) // arrays
     if room < SMALLEST:
         raise LabkitError(
@@ -115,7 +116,6 @@ def largest_array(device: str, arrays: int, torch: Any = None) -> tuple[int, str
     if room >= wanted:
         return wanted, ""
     room = 2 ** (room.bit_length() - 1)
-    beyond = BEYOND * (cpu_cache().bytes if not device.startswith("cuda") else GPU_LARGEST // BEYOND)
     note = f"memory is short: arrays end at {words(room)} instead of {words(wanted)}"
     return room, note + (", which a cache may still hold in part" if room < beyond else "")
 
