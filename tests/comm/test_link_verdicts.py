@@ -50,7 +50,7 @@ def test_a_healthy_machine_gets_no_alarm() -> None:
 
 
 def test_processors_between_which_nothing_is_measured_are_no_gpus() -> None:
-    """USE of -A on two sockets, pasted without the list of devices: the bidirectional diagonal says nothing."""
+    """-A on two sockets, pasted without the list of devices: the bidirectional diagonal says nothing."""
     matrix: Table = [[N, N, 47.7, 38.3], [N, N, 38.4, 47.5], [47.7, 38.4, N, 101.4], [38.3, 47.5, 101.4, N]]
     text = rbt(N, matrix, ()).replace("Device: 0,  AMD EPYC 7542 32-Core Processor", "")
     assert alarms(text) == []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.machine.readers import recognise
-
 N = None
 UNI = [
     [N, N, 28.31, 26.875],
@@ -146,26 +144,5 @@ Average   bandwidth (GPU Timed):   46.919 GB/s
 """
 
 
-def read(text: str) -> dict[str, Any]:
-    return recognise.read_text(text)
-
-
 def both(facts: dict[str, Any]) -> tuple[Any, Any]:
     return facts.get("unidirectional_gbps"), facts.get("bidirectional_gbps")
-
-
-def squeezed(text: str) -> str:
-    return "\n".join(" ".join(line.split()) for line in text.split("\n"))
-
-
-def wrapped(text: str, width: int) -> str:
-    """As a narrow terminal does it, at blanks."""
-    out = []
-    for line in text.split("\n"):
-        while len(line) > width:
-            at = line.rfind(" ", 1, width)
-            at = at if line[:at].strip() else width
-            out.append(line[:at])
-            line = line[at:]
-        out.append(line)
-    return "\n".join(out)

@@ -28,10 +28,8 @@ from tests.machine.readers.bandwidth_samples import (
     N,
     both,
     matrix,
-    read,
-    squeezed,
-    wrapped,
 )
+from tests.machine.readers.pasting import read, squeezed, wrapped
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 
 from labkit.machine.readers.matrices import Matrix, unfolded
-from tests.machine.readers.bandwidth_samples import BI, RBT, TB, UNI, both, matrix, read
+from tests.machine.readers.bandwidth_samples import BI, RBT, TB, UNI, both, matrix
+from tests.machine.readers.pasting import folded, read
 
 DEVICES = 10
-
-
-def folded(text: str, width: int) -> str:
-    return "\n".join(line[at : at + width] for line in text.split("\n") for at in range(0, max(1, len(line)), width))
 
 
 WIDE: Matrix = [

@@ -6,7 +6,8 @@ import pytest
 
 from labkit.machine.readers.labels import unlabelled
 from tests.machine.readers.bandwidth_samples import BI, RBT, UNI, both
-from tests.machine.readers.test_rccl import RUN, WANT, labelled, read, rows_of
+from tests.machine.readers.pasting import labelled, read
+from tests.machine.readers.test_rccl import RUN, WANT, rows_of
 
 LABELS = [
     "[pod/rccl-launcher-x7x2p/main] ",
@@ -34,7 +35,7 @@ def test_matrices_behind_a_label(label: str) -> None:
 
 
 def test_any_host_before_a_table() -> None:
-    """USE of pdsh and clush: a host's name of any form stands before the lines."""
+    """As pdsh and clush write: a host's name of any form stands before the lines."""
     assert rows_of(read(labelled(RUN, "gpu-a-r17: "))) == WANT
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from labkit.machine.readers import recognise
 from labkit.machine.readers.labels import unlabelled
+from tests.machine.readers.pasting import folded, labelled, read
 
 HEAD = "# nThread 1 nGpus 4 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n"
 DEVICES = "# Using devices\n" + "".join(
@@ -37,10 +37,6 @@ def rows_of(facts: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(r["bytes"], r["time_us"], r["algbw_gbps"], r["busbw_gbps"], r["wrong"]) for r in facts.get("rows", [])]
 
 
-def read(text: str) -> dict[str, Any]:
-    return recognise.read_text(text)
-
-
 def test_a_plain_run() -> None:
     facts = read(RUN)
     assert (facts["kind"], facts["problem"], facts["collective"], facts["ranks"]) == (
@@ -52,14 +48,6 @@ def test_a_plain_run() -> None:
     assert rows_of(facts) == WANT
     assert facts["avg_busbw_gbps"] == 18.9433
     assert facts["gpu_names"] == ["AMD Radeon PRO W7900"] and facts["hosts"] == 2 and facts["checked"] is True
-
-
-def labelled(text: str, label: str) -> str:
-    return "\n".join(label + line for line in text.split("\n"))
-
-
-def wrapped(text: str, width: int) -> str:
-    return "\n".join(line[i : i + width] for line in text.split("\n") for i in range(0, max(1, len(line)), width))
 
 
 PER_ITERATION = RUN.replace("#wrong", "#wrong   i_min   i_max   i_p99   i_cv%")
@@ -87,7 +75,7 @@ for size, short in (("1048576", "     1M"), ("2097152", "  2048K"), ("4194304", 
         RUN.replace("\n", "\r\n"),
         "".join(f"\x1b[32m{line}\x1b[0m\n" for line in RUN.split("\n")),
         "\n".join(" ".join(line.split()) for line in RUN.split("\n")),  # as a web page squeezes it
-        wrapped(RUN, 80),
+        folded(RUN, 80),
         RUN.replace("      0    61.10", " \n      0    61.10"),
         RUN.replace("\n", "   \n"),
         "```\n" + RUN + "```\n",

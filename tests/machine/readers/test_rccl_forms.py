@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.machine.readers.test_rccl import RUN, WANT, read, rows_of
+from tests.machine.readers.pasting import read
+from tests.machine.readers.test_rccl import RUN, WANT, rows_of
 
 PAGE = "\n".join(
     [

@@ -9,21 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.machine.readers import printing, recognise
+from labkit.machine.readers import printing
+from tests.machine.readers.pasting import labelled, read
 
 RUN = """\
 # nThread 1 nGpus 4 minBytes 1024 maxBytes 4096 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
 #  Rank  3 Group  0 Pid   773 on     box-1 device  3 [0000:33:00] AMD Radeon PRO W7900
      1048576        262144     float     sum      -1    62.50   16.78   25.17      0    61.10   17.16   25.74      0
 """
-
-
-def read(text: str) -> dict[str, Any]:
-    return recognise.read_text(text)
-
-
-def labelled(text: str, label: str) -> str:
-    return "\n".join(label + line for line in text.split("\n"))
 
 
 LOG = (

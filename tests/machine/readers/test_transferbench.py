@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.machine.readers.bandwidth_samples import A2A, P2P_BI, P2P_UNI, TB, N, both, read, squeezed, wrapped
+from tests.machine.readers.bandwidth_samples import A2A, P2P_BI, P2P_UNI, TB, N, both
+from tests.machine.readers.pasting import read, squeezed, wrapped
 
 
 def as_csv(text: str) -> str:
-    """USE the tool's own CSV: a comma behind the label and behind each cell."""
+    """As the tool's own CSV has it: a comma behind the label and behind each cell."""
     out = []
     for line in text.split("\n"):
         for old, new in (
