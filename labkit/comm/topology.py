@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.machine.readers.kfd import gfx_name, properties
+from labkit.machine.readers import kfd
 
 # HSA_IOLINKTYPE of ROCr's hsakmttypes.h: 2 PCI Express, 11 xGMI.
 _LINK_KINDS = {2: "PCIe", 11: "xGMI"}
@@ -104,30 +104,30 @@ def read(files: Mapping[str, str]) -> Topology:
     """The node that the texts describe. Never raises; what they do not say is None or empty."""
     numa = {int(m.group(1)): cpu_list(text) for path, text in files.items() if (m := _NUMA.search(path))}
     numa = {node: cpus for node, cpus in sorted(numa.items()) if cpus}
-    nodes = {int(m.group(1)): properties(text) for path, text in files.items() if (m := _KFD.search(path))}
-    links = [(int(m.group(1)), properties(text)) for path, text in files.items() if (m := _LINK.search(path))]
+    nodes = {int(m.group(1)): kfd.properties(text) for path, text in files.items() if (m := _KFD.search(path))}
+    links = [(int(m.group(1)), kfd.properties(text)) for path, text in files.items() if (m := _LINK.search(path))]
     # The kernel makes one KFD node for each NUMA node that has CPUs, in their order (kfd_crat.c), then the GPUs.
     on_cpu = dict(zip(sorted(n for n, p in nodes.items() if p.get("cpu_cores_count", 0) > 0), numa, strict=False))
     gpus: list[Gpu] = []
     seen: dict[str, int] = {}
     for node in sorted(nodes):
         facts = nodes[node]
-        if facts.get("simd_count", 0) <= 0:
+        known = kfd.gpu(facts)
+        if known is None:
             continue
         # The number of a partition stands in bits 31 to 28, in older kernels in the function (kfd_topology.c, both).
         address = pci_address(facts.get("location_id", 0), facts.get("domain", 0))
         if not _text(files, address, "numa_node") and _text(files, address[:-1] + "0", "numa_node"):
             address = address[:-1] + "0"
         near, source = _numa_of(files, address, node, links, on_cpu, numa)
-        per_unit = facts.get("simd_per_cu", 0)
         gpus.append(
             Gpu(
                 index=len(gpus),
                 node=node,
-                gfx=gfx_name(facts.get("gfx_target_version", 0)),
+                gfx=known["gfx"],
                 address=address,
                 part=seen.get(address, 0),
-                compute_units=facts["simd_count"] // per_unit if per_unit > 0 else None,
+                compute_units=known["compute_units"],
                 numa=near,
                 numa_from=source,
             )

@@ -33,6 +33,18 @@ def gfx_name(target_version: int) -> str | None:
     return f"gfx{major}{minor:x}{step:x}"
 
 
+def gpu(facts: Mapping[str, int]) -> dict[str, Any] | None:
+    """'gfx' and 'compute_units' (None: not told) of a node's properties; None for a node without SIMDs, a CPU."""
+    simds = facts.get("simd_count", 0)
+    if simds <= 0:
+        return None
+    per_unit = facts.get("simd_per_cu", 0)
+    return {
+        "gfx": gfx_name(facts.get("gfx_target_version", 0)),
+        "compute_units": simds // per_unit if per_unit > 0 else None,
+    }
+
+
 def read(files: Mapping[str, str]) -> dict[str, Any]:
     """GPU nodes (those with SIMDs) of a topology tree, by node number.
 
@@ -42,19 +54,9 @@ def read(files: Mapping[str, str]) -> dict[str, Any]:
     gpus = []
     for path, text in files.items():
         node = _NODE.search(path)
-        if not node:
-            continue
-        facts = properties(text)
-        simds = facts.get("simd_count", 0)
-        if simds <= 0:
-            continue
-        per_unit = facts.get("simd_per_cu", 0)
-        target = facts.get("gfx_target_version")
-        gpus.append({
-            "node": int(node.group(1)),
-            "gfx": gfx_name(target) if target else None,
-            "compute_units": simds // per_unit if per_unit > 0 else None,
-        })  # fmt: skip
+        found = gpu(properties(text)) if node else None
+        if node and found:
+            gpus.append({"node": int(node.group(1)), **found})
     return {"kind": "kfd-topology", "gpus": sorted(gpus, key=lambda gpu: gpu["node"])}
 
 
