@@ -25,6 +25,7 @@ from labkit.comm import lifeline
 from labkit.comm.available import distributed_missing, loopback_settings
 from labkit.comm.team import Interrupted
 from labkit.errors import LabkitError
+from labkit.importable import python_path
 
 FRESH_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 """For restarts. torchrun's ranks share the agent's own store, which in torch 2.14.1 still holds the addresses of the
@@ -124,12 +125,10 @@ def launch(
 def quiet_settings(env: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment for the ranks: one CPU thread each, loopback, no chatter of c10d, OpenMP or RCCL."""
     here = {name: value for name, value in os.environ.items() if name != "NCCL_DEBUG"}
-    root = str(Path(__file__).resolve().parent.parent.parent)
-    paths = [root, *(part for part in here.get("PYTHONPATH", "").split(os.pathsep) if part)]
     return {
         **here,
         **loopback_settings(),
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": python_path(here),
         "PYTHONUTF8": "1",
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": "1",

@@ -11,6 +11,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
 from labkit import threads
+from labkit.importable import python_path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -24,8 +25,7 @@ def environment(ipython_dir: Path) -> dict[str, str]:
     """
     variables = dict(os.environ)
     variables.update(_thread_settings())
-    earlier = [part for part in variables.get("PYTHONPATH", "").split(os.pathsep) if part]
-    variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), *(part for part in earlier if part != str(ROOT))])
+    variables["PYTHONPATH"] = python_path(variables)
     variables["IPYTHONDIR"] = str(ipython_dir)
     variables["PYTHONUTF8"] = "1"
     variables["LABKIT_PROGRESS"] = "off"  # a run is not a learner

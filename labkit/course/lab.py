@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from labkit.errors import LabkitError
+from labkit.importable import python_path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_LESSON = "00_environment_check.ipynb"
@@ -75,12 +76,11 @@ def command(lesson: Path, port: int, browser: bool, *, as_root: bool = False) ->
 
 def environment(environ: Mapping[str, str], root: Path, settings: Path) -> dict[str, str]:
     """Environment variables for JupyterLab and its kernels: labkit can be imported, this environment's kernel is used."""
-    paths = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(root)]
     folders = [entry for entry in environ.get("JUPYTER_CONFIG_PATH", "").split(os.pathsep) if entry]
     data = [entry for entry in environ.get("JUPYTER_PATH", "").split(os.pathsep) if entry and entry != str(settings)]
     return {
         **environ,
-        "PYTHONPATH": os.pathsep.join([str(root), *paths]),
+        "PYTHONPATH": python_path(environ, root),
         "JUPYTER_CONFIG_PATH": os.pathsep.join([*folders, str(settings)]),
         "JUPYTER_PATH": os.pathsep.join([str(settings), *data]),
         "JUPYTER_PREFER_ENV_PATH": "1",

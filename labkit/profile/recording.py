@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
+from labkit.importable import python_path
 from labkit.machine.probes import commands
 from labkit.profile import kineto
 from labkit.profile.readers import read
@@ -206,9 +207,7 @@ def _child(
 
 
 def _run(command: Sequence[str], timeout_s: float) -> str:
-    root = Path(__file__).resolve().parent.parent.parent
-    earlier = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
-    settings = {**os.environ, "PYTHONUTF8": "1", "PYTHONPATH": os.pathsep.join([str(root), *earlier])}
+    settings = {**os.environ, "PYTHONUTF8": "1", "PYTHONPATH": python_path(os.environ)}
     try:
         process = subprocess.Popen(
             command, env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

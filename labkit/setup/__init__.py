@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
+from labkit.importable import python_path
 from labkit.setup import environment, homes, requirements
 from labkit.setup.environment import Environment
 
@@ -45,7 +46,7 @@ def enter(needs: str, options: Any, argv: Sequence[str]) -> int | None:
 def _enter(needs: str, options: Any, argv: Sequence[str]) -> int | None:
     place = environment.locate(ROOT, os.environ)
     inside = environment.is_inside(place)
-    os.environ["PYTHONPATH"] = _python_path(os.environ, ROOT)  # for everything that is started from here
+    os.environ["PYTHONPATH"] = python_path(os.environ, ROOT)  # for everything that is started from here
     if os.environ.pop(_DONE, "") == str(place.path) and inside:
         return None
     os.environ.update(homes.private(os.environ, ROOT))
@@ -108,11 +109,6 @@ def run_inside(place: Environment, argv: Sequence[str]) -> int:
                 return process.wait()
             except KeyboardInterrupt:  # the child got it too, and ends in its own way
                 continue
-
-
-def _python_path(environ: Mapping[str, str], root: Path) -> str:
-    others = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(root)]
-    return os.pathsep.join([str(root), *others])
 
 
 def _as_sentence(error: OSError) -> LabkitError:
