@@ -211,9 +211,7 @@ class TensorView:
 
     def still(self) -> str:
         """The grid as HTML."""
-        still = self.picture
-        encoded = base64.b64encode(still.png()).decode("ascii")
-        return f'<img alt="{html.escape(still.alt)}" style="max-width:100%" src="data:image/png;base64,{encoded}">'
+        return self.picture.image()
 
     # -- inside ---------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,11 @@ class Picture:
         """The drawing as a PNG file."""
         return _png(self.figure)[0]
 
+    def image(self, css: str = "max-width:100%") -> str:
+        """The drawing as an HTML image with its alternative text, for a page that holds it."""
+        encoded = base64.b64encode(self.png()).decode("ascii")
+        return f'<img alt="{html.escape(self.alt)}" style="{css}" src="data:image/png;base64,{encoded}">'
+
     def save(self, path: str | Path) -> Path:
         """Writes the drawing to ``path`` (PNG) and returns it; the file appears whole or not at all."""
         target = Path(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import math
 from typing import Any
@@ -176,9 +175,7 @@ class RingView:
 
     def still(self) -> str:
         """The grid as HTML, for a page without a kernel."""
-        picture = self.picture
-        encoded = base64.b64encode(picture.png()).decode("ascii")
-        return f'<img alt="{html.escape(picture.alt)}" style="max-width:100%" src="data:image/png;base64,{encoded}">'
+        return self.picture.image()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return bundle(str(self), self.still(), lambda: self.widget)

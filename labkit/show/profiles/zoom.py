@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import math
 from typing import Any
@@ -106,11 +105,7 @@ class Timeline:
     def panel(self) -> str:
         """The window as HTML: the drawing and the longest events in it."""
         picture = self.picture
-        encoded = base64.b64encode(picture.png()).decode("ascii")
-        image = (
-            f'<img alt="{html.escape(picture.alt)}" src="data:image/png;base64,{encoded}" '
-            f'style="width:{round(WIDTH * 96)}px;max-width:100%;height:auto">'
-        )
+        image = picture.image(f"width:{round(WIDTH * 96)}px;max-width:100%;height:auto")
         if picture.values is None:
             return f'<div style="{FRAME}">{image}</div>'
         plain = "background:transparent;padding:1px 10px 1px 0;text-align:"
