@@ -257,6 +257,24 @@ def slurm() -> None:
         os.environ["LOCAL_WORLD_SIZE"] = here.replace("(", ",").split(",")[0]
 
 
+def begin(o: Options) -> torch.device:
+    """Joins the other processes; gives this process's device, which its torch is set up for."""
+    if not dist.is_available():
+        raise SystemExit(
+            "This build of torch has no torch.distributed. On Windows AMD's wheels have it since June 2026."
+        )
+    slurm()
+    device, backend = choose_device(o.device)
+    if o.batch_norm == "sync" and device.type == "cpu":
+        raise SystemExit("torch's SyncBatchNorm works on GPUs only: --batch-norm group, or plain.")
+    torch.set_num_threads(o.threads)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        torch.backends.cudnn.deterministic = True  # MIOpen on AMD; bitwise equal runs were seen on CPUs only
+    join(backend, o.timeout)
+    return device
+
+
 def die() -> None:
     """No farewell: SIGKILL, and on Windows TerminateProcess."""
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
@@ -428,21 +446,9 @@ def leave(status: int) -> NoReturn:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Joins the other processes, trains, prints the report as one JSON line."""
     o = parse(arguments)
-    if not dist.is_available():
-        raise SystemExit(
-            "This build of torch has no torch.distributed. On Windows AMD's wheels have it since June 2026."
-        )
-    slurm()
-    device, backend = choose_device(o.device)
-    if o.batch_norm == "sync" and device.type == "cpu":
-        raise SystemExit("torch's SyncBatchNorm works on GPUs only: --batch-norm group, or plain.")
-    torch.set_num_threads(o.threads)
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-        torch.backends.cudnn.deterministic = True  # MIOpen on AMD; bitwise equal runs were seen on CPUs only
-    join(backend, o.timeout)
+    device = begin(o)
     if dist.get_rank() == 0:
-        print(f"{dist.get_world_size()} process(es), {device.type}, {backend}", file=sys.stderr, flush=True)
+        print(f"{dist.get_world_size()} process(es), {device.type}, {dist.get_backend()}", file=sys.stderr, flush=True)
     try:
         report = train(o, device)
     finally:

@@ -120,12 +120,8 @@ def resumed(folder: str | Path, stop_at: int = 25, **options: Any) -> dict[str, 
 def main() -> int:
     """The same training on all processes and on rank 0 alone, compared."""
     o = dataclasses.replace(ddp_train.parse(), checkpoint="")
-    torch.set_num_threads(o.threads)
-    device, backend = ddp_train.choose_device(o.device)
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    ddp_train.join(backend, o.timeout)
-    rank, world = dist.get_rank(), dist.get_world_size()
+    device = ddp_train.begin(o)
+    rank, world, backend = dist.get_rank(), dist.get_world_size(), dist.get_backend()
     together = ddp_train.train(o, device)["weights"]
     dist.destroy_process_group()
     if rank == 0:
