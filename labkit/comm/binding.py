@@ -1,4 +1,4 @@
-"""Which GPU and which CPU cores each local rank should have, and the warnings that belong to it. Pure, but for ``main``.
+"""Which GPU and which CPU cores each local rank should have, and the warnings that belong to it. Pure, but for ``here`` and ``main``.
 
     python -m labkit.comm.binding                      # this machine
     python -m labkit.comm.binding --paper mi300x-cpx   # a node on paper

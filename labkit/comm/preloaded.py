@@ -12,9 +12,8 @@ import threading
 
 def take_interrupts() -> None:
     """Drops an interrupt that waits, and lets later ones through to Python's own handler. For the main thread."""
-    if (
-        signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    ):  # so it was told to its parent, too, as by a shell for 'command &'
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # so it was told to its parent, too, as by a shell for 'command &'
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     elif threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)

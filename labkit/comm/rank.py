@@ -136,9 +136,8 @@ def _obey(order: Order, orders: Connection, rank: int, ranks: int) -> None:
     try:
         function = sources.find(order.place)
         args, kwargs = orders.recv()  # after the function's module is there: what was sent may be of its classes
-        faulthandler.dump_traceback_later(
-            timer, exit=False, file=sys.stderr
-        )  # where it hangs, for the parent's sentence
+        # where it hangs, for the parent's sentence
+        faulthandler.dump_traceback_later(timer, exit=False, file=sys.stderr)
         with _group(order, rank, ranks):
             try:
                 answer = "done", function(*args, **kwargs)

@@ -70,7 +70,7 @@ class Team:
     backend: ``gloo``, ``nccl`` (RCCL on AMD), or None: nccl where torch sees a GPU for each rank, else gloo.
     settings: environment variables of the ranks. Linux starts them from a server that has torch loaded, in a fraction
     of a second each time but the first; other systems start fresh interpreters. Raises LabkitError for a torch
-    without distributed, or fewer than one rank."""
+    without distributed, or a number of ranks that is not 1 to 64."""
 
     def __init__(self, ranks: int, *, backend: str | None = None, settings: Mapping[str, str] | None = None) -> None:
         if not 1 <= int(ranks) <= _MOST:

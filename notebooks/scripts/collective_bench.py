@@ -194,6 +194,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     ended = main()
     sys.stdout.flush()
-    os._exit(
-        ended
-    )  # not by Python's own end: there a thread of PyTorch 2.14 now and then aborts a process that is done
+    # Not by Python's own end: there a thread of PyTorch 2.14 now and then aborts a process that is done.
+    os._exit(ended)

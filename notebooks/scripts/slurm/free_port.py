@@ -15,9 +15,8 @@ def free_port(job: int, tries: int = 100) -> int:
     for step in range(tries):
         port = FIRST + (job + step) % COUNT
         with socket.socket() as probe:
-            probe.setsockopt(
-                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-            )  # as the rendezvous does; a closed one may linger
+            # as the rendezvous does; a closed one may linger
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("", port))
             except OSError:
