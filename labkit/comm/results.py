@@ -219,9 +219,9 @@ class Results:
         """The results in a file, also in one that PowerShell's ``>`` wrote (UTF-16). Raises LabkitError where it cannot be
         read or holds something else."""
         from labkit.machine import intake
-        from labkit.machine.readers.recognise import LARGEST, decode
+        from labkit.machine.readers.recognise import LARGEST
 
-        return Results.from_json(decode(intake.read(path, LARGEST)) or "", str(path))
+        return Results.from_json(intake.decode(intake.read(path, LARGEST)) or "", str(path))
 
 
 def _series_dict(s: Series) -> dict[str, Any]:

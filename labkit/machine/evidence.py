@@ -18,7 +18,7 @@ from labkit.catalog import gfx as catalog
 from labkit.errors import LabkitError
 from labkit.machine import intake
 from labkit.machine.facts import is_wsl, tidy
-from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, recognise, rocm_smi, rocminfo
+from labkit.machine.readers import amd_smi, collect_env, dmesg, kfd, lspci, rocm_smi, rocminfo
 from labkit.machine.readers.text import clean
 
 LARGEST_TEXT = 400_000  # characters of one text that rules look at
@@ -754,7 +754,7 @@ def load(named: Path | str, symptom: str = "") -> Evidence:
     """
     where = "standard input" if str(named) == "-" else str(named)
     content = intake.read(named, LARGEST_FILE + 1)
-    text = recognise.decode(content[:LARGEST_FILE])
+    text = intake.decode(content[:LARGEST_FILE])
     if text is None or not text.strip():
         raise LabkitError(
             f"There is no text in {where}.",

@@ -1,4 +1,7 @@
-"""Bytes that somebody names on the command line: a file, or '-' for standard input. Never more than asked for, never a silent wait."""
+"""Bytes that somebody names on the command line (a file, '-' for standard input) and the text in them.
+
+Never more than asked for, never a silent wait.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,19 @@ def read(named: str | Path, largest: int) -> bytes:
         ) from error
     except MemoryError:
         raise LabkitError(f"{path} does not fit into this machine's memory.", "Give the part that matters.") from None
+
+
+def decode(content: bytes) -> str | None:
+    """Text of bytes in UTF-8 or, as PowerShell writes it, UTF-16; None for binary data."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
+        if content.startswith(mark):
+            return content.decode(encoding, errors="replace")
+    probe = content[:65536]
+    odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in probe[:8192])
+    if odd * 20 > len(probe[:8192]):
+        return None
+    text = content.decode("utf-8", errors="replace")
+    return None if text[:8192].count("\ufffd") * 5 > len(text[:8192]) else text
 
 
 def _is_terminal(path: Path) -> bool:

@@ -154,23 +154,10 @@ def read_bytes(content: bytes) -> dict[str, Any]:
             return unknown("the archive holds more than a topology would")
     if content[:16] == b"SQLite format 3\x00":
         return unknown("it is an SQLite database that no profiler wrote")
-    text = decode(content)
+    text = intake.decode(content)
     if text is None:
         return unknown("it is not text")
     return read_text(text)
-
-
-def decode(content: bytes) -> str | None:
-    """Text of bytes in UTF-8 or, as PowerShell writes it, UTF-16; None for binary data."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig")):
-        if content.startswith(mark):
-            return content.decode(encoding, errors="replace")
-    probe = content[:65536]
-    odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in probe[:8192])
-    if odd * 20 > len(probe[:8192]):
-        return None
-    text = content.decode("utf-8", errors="replace")
-    return None if text[:8192].count("\ufffd") * 5 > len(text[:8192]) else text
 
 
 def read_tree(files: Mapping[str, str]) -> dict[str, Any]:
