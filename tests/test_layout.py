@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LABKIT = ROOT / "labkit"
 # A room may import from its own floor and from the floors beneath it.
 FLOORS = (
-    ("errors",),
+    ("errors", "importable"),
     ("catalog",),
     ("machine",),
     ("setup", "devices", "timing", "threads", "data"),
@@ -25,7 +25,7 @@ FLOORS = (
 )
 # The doctor says what the set-up would install: it asks the set-up's pure choice, inside a function.
 ALLOWED = {("labkit/machine/rules/install.py", "labkit.setup.plan")}
-BARE = ("errors", "catalog", "machine", "setup", "folklore", "cli", "__main__", "__init__")
+BARE = ("errors", "importable", "catalog", "machine", "setup", "folklore", "cli", "__main__", "__init__")
 ROOMS = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 
 
