@@ -226,6 +226,33 @@ def _parser() -> argparse.ArgumentParser:
     )
     data.add_argument("names", nargs="*", metavar="NAME", help="mnist, fashion_mnist, cifar10 (default: all)")
     data.add_argument("--fetch", action="store_true", help="download what is missing into labkit's cache")
+
+    site = command(
+        "site",
+        "Set everything up, execute the lessons that changed, and build the static site of the course.",
+        needs="site",
+        parents=[setup_options],
+    )
+    site.add_argument("-o", "--output", metavar="DIR", help="the folder of the site (default: build/site)")
+    site.add_argument(
+        "--from", dest="executed", metavar="DIR", help="execute nothing: take what `labkit run -o DIR` left there"
+    )
+
+    report = command("report", "Make or check the file that says on which machine the lessons ran.")
+    which = report.add_subparsers(dest="subcommand", metavar="WHAT", required=True)
+    make = which.add_parser("make", help="execute the lessons and write the file for reports/", parents=[setup_options])
+    make.set_defaults(needs="course")
+    make.add_argument("-o", "--output", metavar="FILE", help="the file (default: named after the machine, in reports/)")
+    make.add_argument("--from", dest="executed", metavar="DIR", help="execute nothing: take DIR/report.json")
+    checked = which.add_parser("check", help="is a contributed file complete, plausible and without personal data?")
+    checked.add_argument("files", nargs="*", metavar="FILE", help="the files (default: all in reports/)")
+
+    from labkit.workshop import arguments as workshop
+
+    workshop.add(
+        command("workshop", "For teachers: a pack for a room without network, plans, notes, slides, a hub."),
+        setup_options,
+    )
     return parser
 
 
@@ -544,6 +571,24 @@ def _data(options: argparse.Namespace) -> int:
     return data.main(options.names, fetch=options.fetch)
 
 
+def _site(options: argparse.Namespace) -> int:
+    from labkit.site import command
+
+    return command.main(options)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from labkit.course import contributed
+
+    return contributed.main(options)
+
+
+def _workshop(options: argparse.Namespace) -> int:
+    from importlib import import_module
+
+    return int(import_module(options.module).main(options))
+
+
 _COMMANDS = {
     "start": _start,
     "run": _run,
@@ -562,4 +607,7 @@ _COMMANDS = {
     "snapshot": _snapshot,
     "simulate": _simulate,
     "simulate-profile": _simulate_profile,
+    "site": _site,
+    "report": _report,
+    "workshop": _workshop,
 }

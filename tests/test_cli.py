@@ -53,6 +53,7 @@ def test_the_cheap_path_starts_little():
         [
             "labkit.cli",
             "labkit.errors",
+            "labkit.importable",
             "labkit.setup",
             "labkit.setup.environment",
             "labkit.setup.homes",

@@ -21,6 +21,8 @@ FLOORS = (
     ("profile", "memory", "comm", "folklore"),
     ("learn", "show"),
     ("course",),
+    ("site", "jupyter"),
+    ("workshop",),
     ("cli", "__main__"),
 )
 # The doctor says what the set-up would install: it asks the set-up's pure choice, inside a function.

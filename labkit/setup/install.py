@@ -29,7 +29,7 @@ from labkit.setup.plan import TorchPlan
 
 # Measured on Linux with Python 3.11 on 2026-11-30: all that the course and the test extra need beside the torch family.
 COURSE_BYTES = 400_000_000
-TEST_BYTES = 300_000_000
+EXTRA_BYTES = {"site": 150_000_000, "hub": 120_000_000, "test": 500_000_000}
 HEARTBEAT_SECONDS = 15.0
 
 
@@ -190,7 +190,7 @@ DiskUsage = Callable[[Path], "Usage | shutil._ntuple_diskusage"]
 def bytes_needed(plan: TorchPlan | None, needs: str) -> int:
     """Room on the environment's disk: what is installed plus, for a while, what is downloaded."""
     torch = 0 if plan is None else sum(sizes(plan))
-    return torch + COURSE_BYTES + (TEST_BYTES if needs == "test" else 0)
+    return torch + COURSE_BYTES + EXTRA_BYTES.get(needs, 0)
 
 
 def sizes(plan: TorchPlan) -> tuple[int, int]:
@@ -227,7 +227,7 @@ def size_in_words(plan: TorchPlan) -> str:
 
 def how_long(plan: TorchPlan, needs: str) -> str:
     """What the first call is likely to take, in one sentence; the time is plain arithmetic."""
-    rest = COURSE_BYTES + (TEST_BYTES if needs == "test" else 0)
+    rest = COURSE_BYTES + EXTRA_BYTES.get(needs, 0)
     if plan.download_bytes:
         total = plan.download_bytes + rest
         return (

@@ -615,7 +615,7 @@ def announce(place: Environment, work: Work, wish: Wish, dependencies: Sequence[
         say(words.because(chosen.reasons))
         say(f"  Size of it: {install.size_in_words(chosen)}")
     rest = requirements.without_torch(tuple(dependencies))
-    more = install.COURSE_BYTES + (install.TEST_BYTES if wish.needs == "test" else 0)
+    more = install.COURSE_BYTES + install.EXTRA_BYTES.get(wish.needs, 0)
     say(
         f"  Everything else ({', '.join(requirements.name(item) for item in rest[:4])} and {len(rest) - 4} more, about "
         f"{words.size(more)}) comes from {wish.wheelhouse or 'the default index of pip'}, under a constraint that keeps torch."
@@ -1051,8 +1051,10 @@ def _remember(
     lists = {"course": list(needed.of("course"))}
     if wish.needs != "course":
         lists[wish.needs] = list(needed.of(wish.needs))
-    elif stamp.get("requirements", {}).get("test") == list(needed.of("test")) and not work.installs:
-        lists["test"] = stamp["requirements"]["test"]
+    if not work.installs:  # what was proved before for other needs still stands
+        for name, wanted in stamp.get("requirements", {}).items():
+            if name not in lists and name in needed.extras and wanted == list(needed.of(name)):
+                lists[name] = wanted
     environment.write_stamp(
         place,
         {

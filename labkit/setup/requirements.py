@@ -24,10 +24,25 @@ class Requirements:
     dependencies: tuple[str, ...]
     extras: dict[str, tuple[str, ...]]
     requires_python: str
+    project: str = ""
 
     def of(self, needs: str) -> tuple[str, ...]:
-        """All requirement strings for ``course`` or for ``test`` (which contains the course's)."""
-        return self.dependencies if needs == "course" else self.dependencies + self.extras.get(needs, ())
+        """All requirement strings for ``course``, or for an extra together with the course's.
+
+        An extra that names others, as ``rocm-labs[site]``, stands for their requirements: pip would look for that name in
+        its index.
+        """
+        return self.dependencies if needs == "course" else tuple(dict.fromkeys(self.dependencies + self._extra(needs)))
+
+    def _extra(self, which: str) -> tuple[str, ...]:
+        found: list[str] = []
+        for requirement in self.extras.get(which, ()):
+            inner = re.fullmatch(rf"{re.escape(self.project)}\[([\w, -]+)\]", requirement) if self.project else None
+            for other in inner.group(1).split(",") if inner else ():
+                found += self._extra(other.strip())
+            if not inner:
+                found.append(requirement)
+        return tuple(found)
 
 
 def read(pyproject: Path) -> Requirements:
@@ -46,7 +61,8 @@ def read(pyproject: Path) -> Requirements:
     optional = _section(text, "project.optional-dependencies")
     extras = {key: _list_of_strings(optional, key) for key in re.findall(r"^([\w-]+)\s*=\s*\[", optional, re.MULTILINE)}
     python = re.search(r'^requires-python\s*=\s*"([^"]*)"', project, re.MULTILINE)
-    return Requirements(dependencies, extras, python.group(1) if python else "")
+    called = re.search(r'^name\s*=\s*"([^"]*)"', project, re.MULTILINE)
+    return Requirements(dependencies, extras, python.group(1) if python else "", called.group(1) if called else "")
 
 
 def name(requirement: str) -> str:

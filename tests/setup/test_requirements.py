@@ -23,7 +23,18 @@ def test_it_reads_what_a_toml_reader_reads():
     assert list(found.dependencies) == project["dependencies"]
     assert {name: list(items) for name, items in found.extras.items()} == project["optional-dependencies"]
     assert found.requires_python == project["requires-python"]
-    assert found.of("test") == found.dependencies + found.extras["test"] and found.of("course") == found.dependencies
+    assert found.of("course") == found.dependencies and found.of("site") == found.dependencies + found.extras["site"]
+
+
+def test_an_extra_that_names_extras_stands_for_their_requirements():
+    """pip would look for ``rocm-labs`` in its index, where it is somebody else's to register."""
+    found = requirements.read(PYPROJECT)
+    everything = found.of("test")
+    assert not [one for one in everything if requirements.name(one) == found.project == "rocm-labs"]
+    own = [one for one in found.extras["test"] if not one.startswith("rocm-labs[")]
+    for one in (*found.dependencies, *found.extras["site"], *found.extras["hub"], *own):
+        assert one in everything
+    assert len(everything) == len(set(everything))
 
 
 def test_brackets_and_hashes_inside_strings_and_comments(tmp_path):

@@ -1,0 +1,1 @@
+"""One GPU machine for many learners, by a real JupyterHub."""

@@ -1,0 +1,1 @@
+"""Everything for a room without network, in one folder."""
