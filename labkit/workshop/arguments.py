@@ -45,7 +45,11 @@ def _syllabus(commands: Any) -> None:
 
 
 def _notes(commands: Any) -> None:
-    _sub(commands, "notes", "notes", "A lesson's notes for whoever teaches it.")
+    notes = _sub(commands, "notes", "notes", "A lesson's notes for whoever teaches it.")
+    notes.add_argument("lessons", nargs="*", metavar="LESSON", help="numbers or names (default: list them)")
+    notes.add_argument(
+        "--check", action="store_true", help="name what the notes lack: exercises, known mistakes, quizzes, headings"
+    )
 
 
 def _slides(commands: Any, parents: Parents) -> None:
