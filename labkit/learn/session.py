@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.learn import records, stage
+from labkit.learn import records, release, stage
 from labkit.learn.exercise import Exercise
 from labkit.learn.exercises import find, find_any, find_quiz
 from labkit.learn.judge import Verdict, judge, sentence
@@ -111,7 +111,8 @@ def next_hint(name: str) -> str:
 def solution(name: str) -> None:
     """Print one right answer, from the lesson's file in ``notebooks/solutions``; a quiz's with its reasons.
 
-    Raises LabkitError where it is missing.
+    Where a teacher withholds solutions (``labkit.learn.release``), a sentence says so instead. Raises LabkitError where it
+    is missing.
     """
     print(solution_text(name))
 
@@ -119,6 +120,11 @@ def solution(name: str) -> None:
 def solution_text(name: str) -> str:
     """What ``solution`` prints."""
     one = find_any(name)
+    entry = records.entries().get(name) if release.switch().of(one.lesson) == "tried" else None
+    tries = max(_tries.get(name, 0), entry.tries if entry else 0)
+    sentence_instead = release.withheld(name, one.lesson, passed=entry is not None and entry.passed, tries=tries)
+    if sentence_instead:
+        return sentence_instead
     return source_of(one.lesson, name) if isinstance(one, Exercise) else quiz_solution(one)
 
 
