@@ -16,6 +16,7 @@ def add(parser: argparse.ArgumentParser, setup_options: argparse.ArgumentParser)
     _check(commands)
     _syllabus(commands)
     _notes(commands)
+    _solutions(commands, [setup_options])
     _slides(commands, [setup_options])
     _hub(commands, [setup_options])
 
@@ -50,6 +51,18 @@ def _notes(commands: Any) -> None:
     notes.add_argument(
         "--check", action="store_true", help="name what the notes lack: exercises, known mistakes, quizzes, headings"
     )
+
+
+def _solutions(commands: Any, parents: Parents) -> None:
+    solutions = _sub(
+        commands, "solutions", "solutions", "Lessons with their solutions, for the teacher; and withhold or release them.",
+        needs="course", parents=parents,
+    )  # fmt: skip
+    solutions.add_argument("lessons", nargs="*", metavar="LESSON", help="numbers or names (default: all)")
+    solutions.add_argument("-o", "--output", metavar="DIR", help="write the lessons with solutions filled in, executed")
+    solutions.add_argument("--plain", action="store_true", help="with -o: do not execute them")
+    solutions.add_argument("--let", choices=("on", "tried", "off"), help="set the switch, for the lessons named or all")
+    solutions.add_argument("--file", metavar="FILE", help="with --let: the file that LABKIT_SOLUTIONS names")
 
 
 def _slides(commands: Any, parents: Parents) -> None:

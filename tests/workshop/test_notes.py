@@ -80,7 +80,10 @@ def test_a_heading_in_a_fenced_block_is_none() -> None:
 
 
 def test_for_a_terminal_lines_are_wrapped_and_marks_are_gone() -> None:
-    markdown = "# 01 A\n\n## Aim\n\nSome **bold** and *other* words, `a*b*c`, [a page](x.md).\n\n- `one`: first\n- two is longer than the line\n"
+    markdown = (
+        "# 01 A\n\n## Aim\n\nSome **bold** and *other* words, `a*b*c`, [a page](x.md).\n\n"
+        "- `one`: first\n- two is longer than the line\n"
+    )
     text = notes.as_text(markdown, 24)
     assert "01 A\n====" in text and "Aim\n---" in text
     assert "Some bold and other" in text and "`a*b*c`" in text and "a page." in text and "x.md" not in text

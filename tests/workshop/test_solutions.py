@@ -1,0 +1,99 @@
+"""Lessons with solutions for the teacher, and the file that withholds and releases them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from labkit.course import form, table
+from labkit.errors import LabkitError
+from labkit.learn import release
+from labkit.learn.solutions import path_of
+from labkit.workshop import solutions
+from labkit.workshop.arguments import add
+
+
+def options(*arguments: str) -> object:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    add(parser, argparse.ArgumentParser(add_help=False))
+    return parser.parse_args(["solutions", *arguments])
+
+
+def main(*arguments: str) -> int:
+    return solutions.main(options(*arguments))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lesson", [one for one in table.load().lessons if one.id != "00"], ids=lambda one: one.label)
+def test_every_exercise_cell_is_filled_and_nothing_else_changes(lesson: table.Lesson) -> None:
+    before, after = form.parse(form.read(lesson.path))["cells"], form.parse(solutions.filled(lesson))["cells"]
+    changed = [new for old, new in zip(before, after, strict=True) if old["source"] != new["source"]]
+    names = [tag.split(":")[1] for cell in changed for tag in cell["metadata"]["tags"] if tag.startswith("exercise:")]
+    assert names == list(solutions.exercises(lesson)) and len(names) == len(changed)
+    assert "return NotImplemented  # your code instead" not in "".join("".join(cell["source"]) for cell in after)
+
+
+def test_plain_writes_and_executes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("01", "-o", str(tmp_path), "--plain") == 0
+    assert "5 exercises solved, not executed" in capsys.readouterr().out
+    cells = json.loads((tmp_path / "01_mnist.ipynb").read_text(encoding="utf-8"))["cells"]
+    text = "".join("".join(cell["source"]) for cell in cells)
+    assert "def share_right" in path_of("01").read_text(encoding="utf-8") and text.count("def share_right") == 1
+
+
+@pytest.mark.notebooks
+def test_executed_every_check_says_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("01", "-o", str(tmp_path)) == 0
+    assert "01_mnist: 5 exercises solved, each says PASS" in capsys.readouterr().out
+    assert "PASS share_right" in (tmp_path / "01_mnist.ipynb").read_text(encoding="utf-8")
+
+
+def test_an_exercise_that_does_not_pass_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    from labkit.course import execute
+
+    cell = nbformat.v4.new_code_cell(
+        "x", outputs=[nbformat.v4.new_output("stream", text="PASS standardise\nTODO share_right: no\n")]
+    )
+    done = execute.Execution(notebook=nbformat.v4.new_notebook(cells=[cell]), seconds=1.0)
+    monkeypatch.setattr(execute, "execute", lambda *_: done)
+    assert main("01", "-o", str(tmp_path)) == 1
+    assert "01_mnist: NOT PASSED: linear_parameters, training_step, read_losses, share_right" in capsys.readouterr().out
+
+
+def test_what_cannot_be_solved_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LabkitError, match="Lesson 00 has no exercises"):
+        main("00", "-o", str(tmp_path))
+    with pytest.raises(LabkitError, match="overwrite the lessons"):
+        main("01", "-o", str(table.NOTEBOOKS))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_switch_is_set_for_all_and_for_one_lesson(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "switch"
+    assert main("--let", "off", "--file", str(file)) == 0
+    assert file.read_text(encoding="utf-8") == "off\n" and "now says:\n    off" in capsys.readouterr().out
+    monkeypatch.setenv(release.VARIABLE, str(file))
+    assert main("--let", "on", "mnist") == 0 and main("--let", "tried", "2") == 0
+    assert file.read_text(encoding="utf-8") == "off\n01 on\n02 tried\n"
+    assert (release.switch().of("01"), release.switch().of("02"), release.switch().of("03")) == ("on", "tried", "off")
+    capsys.readouterr()
+    assert main() == 0
+    assert "Solutions are 'off'" in (text := capsys.readouterr().out) and "Lesson 02: 'tried'." in text
+    assert main("--let", "on") == 0
+    assert file.read_text(encoding="utf-8") == "on\n", "released for all: what was said of single lessons is over"
+
+
+def test_without_a_file_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(release.VARIABLE, "off")
+    with pytest.raises(LabkitError, match="Which file is the switch"):
+        solutions.let("on", [])
+    with pytest.raises(LabkitError, match="two different things"):
+        main("--let", "on", "-o", "somewhere")
