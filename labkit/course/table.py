@@ -49,10 +49,14 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Course:
-    """The lessons, in the order in which they are taken."""
+    """The lessons, in the order in which they are taken.
+
+    ``repository`` is the address of the course's repository, for links to Binder; "" where the table names none.
+    """
 
     title: str
     lessons: tuple[Lesson, ...]
+    repository: str = ""
 
 
 def load(path: Path | None = None) -> Course:
@@ -90,7 +94,13 @@ def load(path: Path | None = None) -> Course:
         if missing:
             raise LabkitError(f"Lesson {lesson.label} needs {', '.join(missing)}, which no earlier row has.", _REPAIR)
         lessons.append(lesson)
-    return Course(title=str(raw.get("course", {}).get("title", "ROCm Labs")), lessons=tuple(lessons))
+    about = raw.get("course", {})
+    repository = str(about.get("repository", ""))
+    if repository and not re.fullmatch(r"https://[\w.-]+(/[\w.~-]+)+/?", repository):
+        raise LabkitError(
+            f"'{repository}' is no address of a repository.", "write it as https://github.com/OWNER/NAME, or leave it out."
+        )
+    return Course(title=str(about.get("title", "ROCm Labs")), lessons=tuple(lessons), repository=repository)
 
 
 def find(text: str, course: Course | None = None) -> Lesson:

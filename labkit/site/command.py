@@ -1,11 +1,147 @@
-"""Being built."""
+"""``labkit site``: from the clone to a folder of static pages that a browser opens without network or server."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
 
+from labkit.course import execute, table
+from labkit.course.table import Course
 from labkit.errors import LabkitError
+from labkit.site import documents, executed, links, sphinx_build
+from labkit.site.executed import Executed
+from labkit.site.lesson import DOWNLOADS
+
+OUTPUT = execute.BUILD / "site"
+ROOT = execute.BUILD.parent
+HERE = Path(__file__).resolve().parent
+MARK = "site.json"  # says that a folder is a site of ours, which a new one may replace
 
 
 def main(options: argparse.Namespace) -> int:
-    raise LabkitError("This is not there yet.", "come back later.")
+    output = Path(options.output) if options.output else OUTPUT
+    built = build(output, Path(options.executed) if options.executed else None)
+    print(f"The site is in {built}. Open {built / 'index.html'} in a browser; it needs no network.")
+    return 0
+
+
+def build(
+    output: Path,
+    executed: Path | None = None,
+    *,
+    course: Course | None = None,
+    root: Path = ROOT,
+    lessons: Callable[[Course], Sequence[Executed]] | None = None,
+) -> Path:
+    """Builds the whole site beside ``output``, then puts it in its place; returns ``output``.
+
+    Args:
+        output: the folder of the site. An older site there is replaced at the end, and stays whole until then.
+        executed: a folder that ``labkit run -o`` filled; None executes what changed since the last time.
+        course: the lessons (default: notebooks/course.toml).
+        root: the clone.
+        lessons: where the executed lessons come from instead, for tests.
+
+    Raises:
+        LabkitError: a lesson failed or does not belong to this clone, a page or link is wrong, or ``output`` cannot be used.
+    """
+    _refuse_other_folder(output)
+    course = table.load() if course is None else course
+    if lessons is not None:
+        ready = lessons(course)
+    elif executed is not None:
+        ready = _taken(executed, course)
+    else:
+        ready = _up_to_date(course)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}."))
+    except OSError as error:
+        raise LabkitError(f"{output} cannot be made: {error.strerror or error}.", "choose another with -o.") from None
+    try:
+        new = _pages(work, course, ready, root)
+        wrong = links.check(new)
+        if wrong:
+            raise LabkitError("Links of the site lead nowhere:\n  " + "\n  ".join(wrong[:20]), "mend the pages that hold them.")
+        _mark(new, ready)
+        _swap(new, output, work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return output
+
+
+def _taken(folder: Path, course: Course) -> Sequence[Executed]:
+    return executed.taken(folder, course.lessons)
+
+
+def _up_to_date(course: Course) -> Sequence[Executed]:
+    return executed.up_to_date(course.lessons)
+
+
+def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path) -> Path:
+    """All pages, in a folder under ``work``."""
+    source, new, extra = work / "source", work / "html", work / "extra"
+    (source / "pages").mkdir(parents=True)
+    facts, static = _facts(source / "pages", root)
+    written = documents.write(source, course, ready, root, facts)
+    (extra / DOWNLOADS).mkdir(parents=True)
+    for one in ready:
+        shutil.copyfile(one.lesson.path, extra / DOWNLOADS / one.lesson.path.name)
+    sphinx_build.run(
+        written, new, work / "doctrees", sphinx_build.settings(course.title, written, [sphinx_build.STATIC, *static], extra)
+    )
+    for left in (new / ".buildinfo", *(new / "_static").glob("*webpack-macros.html")):  # templates of the themes
+        left.unlink(missing_ok=True)
+    return new
+
+
+def _facts(folder: Path, root: Path) -> tuple[Sequence[str], list[Path]]:
+    """The tables of what is known, written as documents: their names, and the folders of their styles and scripts."""
+    try:
+        from labkit.site import pages
+    except ImportError:
+        return [], []
+    if not hasattr(pages, "write"):
+        return [], []
+    names = pages.write(folder, reports=root / "reports")
+    static = HERE / "pages" / "static"
+    return names, [static] if static.is_dir() else []
+
+
+def _refuse_other_folder(output: Path) -> None:
+    """A folder that is not a site of ours is never replaced."""
+    if output.is_dir():
+        if any(output.iterdir()) and not (output / MARK).is_file():
+            raise LabkitError(f"{output} holds something else than a site of labkit.", "choose another folder with -o.")
+    elif output.exists():
+        raise LabkitError(f"{output} is a file.", "choose another folder with -o.")
+
+
+def _mark(new: Path, ready: Sequence[Executed]) -> None:
+    lessons = {one.lesson.id: one.row.get("executed") for one in ready}
+    built = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    (new / MARK).write_text(json.dumps({"site": "rocm-labs", "built": built, "executed": lessons}, indent=1) + "\n", encoding="utf-8")
+
+
+def _swap(new: Path, output: Path, work: Path) -> None:
+    """The new site takes the old one's place; where that fails, the old one comes back."""
+    old = work / "old"
+    try:
+        if output.exists():
+            output.rename(old)
+        try:
+            new.rename(output)
+        except OSError:
+            with contextlib.suppress(OSError):
+                old.rename(output)
+            raise
+    except OSError as error:
+        raise LabkitError(
+            f"{output} cannot be replaced: {error.strerror or error}.", "close what uses the folder, or choose another with -o."
+        ) from None

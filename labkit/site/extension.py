@@ -1,0 +1,31 @@
+"""What this site adds to Sphinx: alternative texts and widths of figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.add_config_value("labkit_figures", {}, "env")
+    app.connect("doctree-read", _describe_figures)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _describe_figures(app: Any, doctree: nodes.document) -> None:
+    """MyST-NB gives figures neither alternative text nor width; both are known, in the order of the outputs."""
+    figures = app.config.labkit_figures.get(app.env.docname, [])
+    images = [
+        image
+        for output in doctree.findall(nodes.container)
+        if output.get("nb_element") == "cell_code_output"
+        for image in output.findall(nodes.image)
+    ]
+    if len(images) != len(figures):
+        raise ValueError(f"{app.env.docname}: {len(images)} figures on the page, {len(figures)} in the notebook")
+    for image, figure in zip(images, figures, strict=True):
+        image["alt"] = figure.alt
+        if figure.width:
+            image["width"] = f"{figure.width}px"
