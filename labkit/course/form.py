@@ -71,7 +71,8 @@ def main(paths: Sequence[Path], fix: bool = False, golden: bool = False) -> int:
     complaints: list[Complaint] = []
     if not paths:
         paths = [lesson.path for lesson in course.lessons]
-        strays = sorted(path for path in table.NOTEBOOKS.glob("*.ipynb") if path.resolve() not in lessons)
+        kept = set(table.NOTEBOOKS.glob("*.mine-*.ipynb"))  # by a reset: a learner's own
+        strays = sorted(path for path in set(table.NOTEBOOKS.glob("*.ipynb")) - kept if path.resolve() not in lessons)
         complaints += [
             Complaint(
                 _name(path),

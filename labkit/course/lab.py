@@ -1,7 +1,8 @@
-"""JupyterLab on the lessons: this environment's own, at lesson 00, without news and without asking for updates.
+"""JupyterLab on the lessons: this environment's own, at the course's start page, without news and without asking for updates.
 
-The reader's own Jupyter settings stay in force. What differs for the course is given on the command line and in two more
-folders of the repository (settings, and the course's kernel), so nothing is written into the reader's home for it.
+The reader's own Jupyter settings stay in force. What differs for the course is given on the command line and in more folders
+of the repository (``labkit/jupyter``: settings and the room; ``.labkit``: the kernel), so nothing is written into the
+reader's home for it. ``room`` is also what a hub or Binder puts into the environment of each learner's server.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from labkit.importable import python_path
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_LESSON = "00_environment_check.ipynb"
 FIRST_PORT = 8888
-_SETTINGS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 # The log level leaves out the note of each kernel that it listens on TCP. jupyter_client puts this interpreter for "python".
 _KERNEL = {
     "argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"],
@@ -42,9 +42,9 @@ def start(port: int | None = None, browser: bool = True, *, root: Path = ROOT) -
         raise LabkitError(f"The first lesson is missing: {lesson}", "restore it: git checkout notebooks")
     if find_spec("jupyterlab") is None:
         raise LabkitError("JupyterLab is not installed in this environment.", "call: python3 -m labkit setup")
-    settings = settings_folder(root)
+    kernels = kernels_folder(root)
     arguments = command(lesson, choose_port(port), browser, as_root=hasattr(os, "geteuid") and os.geteuid() == 0)
-    environ = environment(os.environ, root, settings)
+    environ = environment(os.environ, root, kernels)
     print("JupyterLab starts. Ctrl-C here ends it.", flush=True)
     if os.name != "nt":
         os.execve(arguments[0], arguments, environ)  # signals then reach JupyterLab itself
@@ -63,7 +63,7 @@ def command(lesson: Path, port: int, browser: bool, *, as_root: bool = False) ->
         "-m",
         "jupyterlab",
         f"--ServerApp.root_dir={lesson.parent}",
-        f"--LabApp.default_url=/lab/tree/{lesson.name}",
+        "--LabApp.default_url=/lab",  # where the room puts the start page in front
         f"--ServerApp.port={port}",
         "--ServerApp.answer_yes=True",  # Ctrl-C ends it without a question
         "--LabApp.news_url=None",
@@ -74,35 +74,47 @@ def command(lesson: Path, port: int, browser: bool, *, as_root: bool = False) ->
     ]
 
 
-def environment(environ: Mapping[str, str], root: Path, settings: Path) -> dict[str, str]:
-    """Environment variables for JupyterLab and its kernels: labkit can be imported, this environment's kernel is used."""
-    folders = [entry for entry in environ.get("JUPYTER_CONFIG_PATH", "").split(os.pathsep) if entry]
-    data = [entry for entry in environ.get("JUPYTER_PATH", "").split(os.pathsep) if entry and entry != str(settings)]
+def room(environ: Mapping[str, str], root: Path = ROOT) -> dict[str, str]:
+    """``environ`` with the three variables that put the course's room (``labkit.jupyter``) into a Jupyter server.
+
+    PYTHONPATH: the server can import labkit. JUPYTER_CONFIG_PATH: it loads the server extension and the course's defaults for
+    JupyterLab; what the reader set wins over them. JUPYTER_PATH: JupyterLab finds the front end. Nothing is written; ``root``
+    may be read-only and shared.
+    """
+    jupyter = root / "labkit" / "jupyter"
     return {
         **environ,
         "PYTHONPATH": python_path(environ, root),
-        "JUPYTER_CONFIG_PATH": os.pathsep.join([*folders, str(settings)]),
-        "JUPYTER_PATH": os.pathsep.join([str(settings), *data]),
-        "JUPYTER_PREFER_ENV_PATH": "1",
+        "JUPYTER_CONFIG_PATH": os.pathsep.join(
+            [*_others(environ, "JUPYTER_CONFIG_PATH", jupyter / "etc"), str(jupyter / "etc")]
+        ),
+        "JUPYTER_PATH": os.pathsep.join([str(jupyter / "share"), *_others(environ, "JUPYTER_PATH", jupyter / "share")]),
     }
 
 
-def settings_folder(root: Path) -> Path:
-    """Writes the course's defaults for JupyterLab and its kernel; what the reader sets in JupyterLab itself wins over them."""
+def environment(environ: Mapping[str, str], root: Path, kernels: Path) -> dict[str, str]:
+    """Environment variables for JupyterLab and its kernels: the room, and this environment's kernel."""
+    made = room(environ, root)
+    made["JUPYTER_PATH"] = os.pathsep.join([str(kernels), *_others(made, "JUPYTER_PATH", kernels)])
+    return {**made, "JUPYTER_PREFER_ENV_PATH": "1"}
+
+
+def _others(environ: Mapping[str, str], name: str, ours: Path) -> list[str]:
+    return [entry for entry in environ.get(name, "").split(os.pathsep) if entry and entry != str(ours)]
+
+
+def kernels_folder(root: Path) -> Path:
+    """Writes the course's kernel into a folder for JUPYTER_PATH."""
     folder = root / ".labkit" / "jupyter"
-    for name, content in (
-        ("labconfig/default_setting_overrides.json", _SETTINGS),
-        ("kernels/python3/kernel.json", _KERNEL),
-    ):
-        path, text = folder / name, json.dumps(content, indent=1) + "\n"
-        try:
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                temporary = path.with_suffix(f".{os.getpid()}.tmp")
-                temporary.write_text(text, encoding="utf-8")
-                temporary.replace(path)
-        except OSError:
-            pass  # a repository that cannot be written: JupyterLab then asks once about its news, and kernels say more
+    path, text = folder / "kernels" / "python3" / "kernel.json", json.dumps(_KERNEL, indent=1) + "\n"
+    try:
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(f".{os.getpid()}.tmp")
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
+    except OSError:
+        pass  # a repository that cannot be written: kernels then say a line more
     return folder
 
 

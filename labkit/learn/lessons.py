@@ -40,7 +40,8 @@ class Lesson:
 def lessons(notebooks: Path | None = None) -> tuple[Lesson, ...]:
     """All lessons in order. Raises LabkitError where there is no notebook at all or one is no JSON."""
     folder = notebooks or NOTEBOOKS
-    paths = sorted(folder.glob("[0-9][0-9]_*.ipynb"))
+    # A copy that a reset kept (01_mnist.mine-2026-11-30-1630.ipynb) is no lesson.
+    paths = sorted(path for path in folder.glob("[0-9][0-9]_*.ipynb") if "." not in path.stem)
     if not paths:
         raise LabkitError(
             f"There are no notebooks in {folder}.",
@@ -65,6 +66,11 @@ def following(one: Lesson, notebooks: Path | None = None) -> Lesson | None:
     return later[0] if later else None
 
 
+def items(notebook: str) -> tuple[Item, ...]:
+    """The exercises and quizzes of a notebook's text, in order. Raises ValueError, KeyError or TypeError where it is no notebook."""
+    return tuple(_parts(json.loads(notebook)["cells"])[1])
+
+
 def _read(path: Path) -> Lesson:
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -72,24 +78,30 @@ def _read(path: Path) -> Lesson:
         raise LabkitError(
             f"{path.name} is not a notebook that can be read.", f"Restore it: git checkout -- notebooks/{path.name}"
         ) from error
-    items: dict[str, Item] = {}
+    heading, found = _parts(cells)
+    number = path.name[:2]
+    title = re.sub(rf"^{number}\s*[·:.-]\s*", "", heading) or path.stem[3:].replace("_", " ")
+    return Lesson(number, title, path.name, tuple(found))
+
+
+def _parts(cells: Any) -> tuple[str, list[Item]]:
+    """The first heading of the cells, and what they hold."""
+    found: dict[str, Item] = {}
     heading = ""
     for cell in cells:
         source = _source(cell)
         if cell.get("cell_type") == "markdown" and not heading:
-            found = _HEADING.search(source)
-            heading = found.group(1).strip() if found else ""
+            match = _HEADING.search(source)
+            heading = match.group(1).strip() if match else ""
         if cell.get("cell_type") != "code":
             continue
         for tag in cell.get("metadata", {}).get("tags", []):
             if tag.startswith(_TAG):
                 name = tag.removeprefix(_TAG)
-                items.setdefault(name, Item(name, "exercise"))
+                found.setdefault(name, Item(name, "exercise"))
         for name in _QUIZ.findall(source):
-            items.setdefault(name, Item(name, "quiz"))
-    number = path.name[:2]
-    title = re.sub(rf"^{number}\s*[·:.-]\s*", "", heading) or path.stem[3:].replace("_", " ")
-    return Lesson(number, title, path.name, tuple(items.values()))
+            found.setdefault(name, Item(name, "quiz"))
+    return heading, list(found.values())
 
 
 def _source(cell: Any) -> str:

@@ -28,7 +28,7 @@ _IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom tor
 def notebook_of(lesson: str, notebooks: Path | None = None) -> Path:
     """The notebook of a lesson id. Raises LabkitError where there is none."""
     folder = notebooks or NOTEBOOKS
-    found = sorted(folder.glob(f"{lesson}_*.ipynb"))
+    found = sorted(path for path in folder.glob(f"{lesson}_*.ipynb") if "." not in path.stem)
     if not found:
         raise LabkitError(f"There is no notebook of lesson {lesson} in {folder}", "Run from a clone of the course.")
     return found[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,13 @@ from pathlib import Path
 DRM = Path("/sys/class/drm")
 LEAST_S = 0.1  # the kernel counts a CPU's time in hundredths of a second: over less than this a share is chance
 _AMD = "0x1002"
-_NVIDIA_FIELDS = "index,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu"
+AMD_SMI = ("amd-smi", "metric", "--usage", "--mem-usage", "--power", "--temperature", "--json")
+NVIDIA_SMI = (
+    "nvidia-smi",
+    "--query-gpu=index,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu",
+    "--format=csv,noheader,nounits",
+)
+_PCI = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,8 @@ class Reading:
     """One device at one moment; None is what its source does not tell.
 
     source: ``amdgpu driver``, ``amd-smi``, ``nvidia-smi`` or ``CPU``. busy_percent: share of the time in which *some* kernel ran, whatever
-    part of the chip it used (CPU: of all cores). memory_bytes: of the card in use by everybody (CPU: of this process).
+    part of the chip it used (CPU: of all cores). memory_bytes: of the card in use by everybody (CPU: of this process). address: on the PCI
+    bus, as 0000:c1:00.0; "" where the source does not tell it.
     """
 
     source: str
@@ -36,6 +44,7 @@ class Reading:
     memory_total_bytes: int | None = None
     power_w: float | None = None
     temperature_c: float | None = None
+    address: str = ""
 
 
 Sensor = Callable[[], Sequence[Reading]]
@@ -55,7 +64,7 @@ def driver(root: Path = DRM) -> tuple[Reading, ...]:
     """The amdgpu driver's files under ``/sys/class/drm/card*/device``; empty without an AMD card.
 
     Source: the kernel's documentation of amdgpu (gpu_busy_percent in %, mem_info_vram_* in bytes, hwmon power in µW, temperature in
-    thousandths of a °C; temp1 is the edge sensor).
+    thousandths of a °C; temp1 is the edge sensor, which an MI300 lacks, and temp2 the junction).
     """
     found: list[Reading] = []
     cards = sorted(root.glob("card[0-9]*"), key=lambda path: (len(path.name), path.name)) if root.is_dir() else []
@@ -67,6 +76,8 @@ def driver(root: Path = DRM) -> tuple[Reading, ...]:
         power = _number(sensors / "power1_average")
         power = _number(sensors / "power1_input") if power is None else power
         heat = _number(sensors / "temp1_input")
+        heat = _number(sensors / "temp2_input") if heat is None else heat
+        address = place.resolve().name
         found.append(
             Reading(
                 "amdgpu driver",
@@ -76,6 +87,7 @@ def driver(root: Path = DRM) -> tuple[Reading, ...]:
                 _whole(_number(place / "mem_info_vram_total")),
                 None if power is None else power / 1e6,
                 None if heat is None else heat / 1e3,
+                address if _PCI.fullmatch(address) else "",
             )
         )
     return tuple(found)
@@ -142,13 +154,13 @@ class Processor:
 def _ask_amd_smi() -> tuple[Reading, ...]:
     from labkit.machine.probes.commands import ask
 
-    return amd_smi(ask(["amd-smi", "metric", "--usage", "--mem-usage", "--power", "--temperature", "--json"], 10).text)
+    return amd_smi(ask(AMD_SMI, 10).text)
 
 
 def _ask_nvidia_smi() -> tuple[Reading, ...]:
     from labkit.machine.probes.commands import ask
 
-    return nvidia_smi(ask(["nvidia-smi", f"--query-gpu={_NVIDIA_FIELDS}", "--format=csv,noheader,nounits"], 10).text)
+    return nvidia_smi(ask(NVIDIA_SMI, 10).text)
 
 
 def _text(path: Path) -> str:

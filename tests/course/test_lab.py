@@ -14,27 +14,37 @@ from labkit.course import lab
 from labkit.errors import LabkitError
 
 
-def test_it_opens_lesson_00_of_this_course(tmp_path):
+def test_it_opens_the_start_page_of_this_course(tmp_path):
     command = lab.command(tmp_path / "Lab Übung" / "notebooks" / lab.FIRST_LESSON, 8890, browser=False)
     assert command[1:3] == ["-m", "jupyterlab"]
     assert f"--ServerApp.root_dir={tmp_path / 'Lab Übung' / 'notebooks'}" in command
-    assert "--LabApp.default_url=/lab/tree/00_environment_check.ipynb" in command
+    assert "--LabApp.default_url=/lab" in command
     assert "--no-browser" in command and "--ServerApp.port=8890" in command
     assert not [argument for argument in command if "token" in argument or "password" in argument]  # the guard stays on
     assert "--allow-root" not in command
 
 
 def test_kernels_can_import_labkit_and_the_readers_settings_are_kept(tmp_path):
-    settings = lab.settings_folder(tmp_path)
+    kernels = lab.kernels_folder(tmp_path)
     environ = lab.environment(
-        {"PYTHONPATH": "/mine", "JUPYTER_CONFIG_PATH": "/config", "HOME": "/h"}, tmp_path, settings
+        {"PYTHONPATH": "/mine", "JUPYTER_CONFIG_PATH": "/config", "HOME": "/h"}, tmp_path, kernels
     )
+    room = tmp_path / "labkit" / "jupyter"
     assert environ["PYTHONPATH"].split(os.pathsep) == [str(tmp_path), "/mine"]
-    assert environ["JUPYTER_CONFIG_PATH"].split(os.pathsep) == ["/config", str(settings)]
+    assert environ["JUPYTER_CONFIG_PATH"].split(os.pathsep) == ["/config", str(room / "etc")]
     assert environ["HOME"] == "/h"
-    overrides = json.loads((settings / "labconfig" / "default_setting_overrides.json").read_text(encoding="utf-8"))
+    assert tmp_path in kernels.parents and lab.kernels_folder(tmp_path) == kernels
+
+
+def test_the_room_is_in_the_clone_and_asks_for_no_news():
+    environ = lab.room({})
+    etc, share = Path(environ["JUPYTER_CONFIG_PATH"]), Path(environ["JUPYTER_PATH"])
+    overrides = json.loads((etc / "labconfig" / "default_setting_overrides.json").read_text(encoding="utf-8"))
     assert overrides["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
-    assert tmp_path in settings.parents and lab.settings_folder(tmp_path) == settings
+    server = json.loads((etc / "jupyter_server_config.d" / "rocm_labs.json").read_text(encoding="utf-8"))
+    assert server["ServerApp"]["jpserver_extensions"] == {"labkit.jupyter": True}
+    assert (share / "labextensions" / "rocm-labs" / "package.json").is_file()
+    assert lab.room(environ) == environ, "once more changes nothing"
 
 
 def test_the_kernel_that_jupyterlab_finds_is_this_environments_and_quiet(tmp_path, monkeypatch):
@@ -44,10 +54,11 @@ def test_the_kernel_that_jupyterlab_finds_is_this_environments_and_quiet(tmp_pat
     (other / "kernel.json").write_text(
         json.dumps({"argv": ["elsewhere"], "display_name": "x", "language": "python"}), encoding="utf-8"
     )
-    settings = lab.settings_folder(tmp_path)
-    environ = lab.environment({"JUPYTER_PATH": str(tmp_path / "other")}, tmp_path, settings)
-    assert environ["JUPYTER_PATH"].split(os.pathsep) == [str(settings), str(tmp_path / "other")]
-    assert lab.environment(environ, tmp_path, settings)["JUPYTER_PATH"] == environ["JUPYTER_PATH"]
+    kernels, share = lab.kernels_folder(tmp_path), tmp_path / "labkit" / "jupyter" / "share"
+    environ = lab.environment({"JUPYTER_PATH": str(tmp_path / "other")}, tmp_path, kernels)
+    assert environ["JUPYTER_PATH"].split(os.pathsep) == [str(kernels), str(share), str(tmp_path / "other")]
+    again = lab.environment(environ, tmp_path, kernels)["JUPYTER_PATH"].split(os.pathsep)
+    assert sorted(again) == sorted(environ["JUPYTER_PATH"].split(os.pathsep)), "once more adds nothing"
     monkeypatch.setenv("JUPYTER_PATH", environ["JUPYTER_PATH"])
     made = manager.KernelManager(kernel_name="python3").format_kernel_cmd()
     assert made[:3] == [sys.executable, "-m", "ipykernel_launcher"] and "--log-level=40" in made
