@@ -141,6 +141,20 @@ def holds_flat_idx(folder: Path) -> bool:
     return all((folder / file).is_file() or (folder / f"{file}.gz").is_file() for file in _IDX_FILES)
 
 
+def files(name: str, folder: Path) -> list[Path]:
+    """The files in a folder from which ``read`` takes data set `name`; empty where they are not all there."""
+    if name != "cifar10":
+        pairs = [(folder / file, folder / f"{file}.gz") for file in _IDX_FILES]
+        found = [next((path for path in pair if path.is_file()), None) for pair in pairs]
+        return [path for path in found if path is not None] if None not in found else []
+    for subfolder, names in ((_BINARY_FOLDER, _BINARY_FILES), (_PYTHON_FOLDER, _BATCHES)):
+        for inner in (folder / subfolder, folder):
+            if all((inner / file).is_file() for file in names):
+                sums = [inner / _SUMS_FILE] if (inner / _SUMS_FILE).is_file() else []
+                return [*(inner / file for file in names), *sums]
+    return [folder / name for name in (_BINARY_ARCHIVE, _PYTHON_ARCHIVE) if (folder / name).is_file()][:1]
+
+
 def fetch(name: str, folder: Path, say: Callable[[str], None] | None = None) -> list[str]:
     """Downloads the files of `name` into labkit's folder for it.
 

@@ -298,13 +298,14 @@ def run_pip(
     lock: int | None = None,
     say: Callable[[str], None] = words.say,
     heartbeat_s: float = HEARTBEAT_SECONDS,
+    pip: Sequence[str] = ("-m", "pip"),
 ) -> Outcome:
     """Runs ``python -m pip ...``: everything into the log, a line for people every ``heartbeat_s`` seconds.
 
     pip's temporary files go to ``temporary`` (one disk for everything; /tmp is small memory on many systems), which is
     emptied before and after.
     """
-    command = [str(python), "-m", "pip", *arguments]
+    command = [str(python), *pip, *arguments]
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True, exist_ok=True)
     environ = {**environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
