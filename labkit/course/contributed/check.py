@@ -1,0 +1,122 @@
+"""``labkit report check``: is a contributed file complete, plausible, and without personal data?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from labkit.course.contributed import REPORTS, name, personal, plausible, shape
+from labkit.course.contributed.shape import Problem
+from labkit.errors import LabkitError
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file with what is wrong with it. ``report`` is None where it does not even have the form."""
+
+    path: Path
+    report: Mapping[str, Any] | None
+    problems: tuple[Problem, ...]
+
+
+def main(options: argparse.Namespace) -> int:
+    """Prints a line for each file; 1 where one has a problem.
+
+    Raises:
+        LabkitError: there is no file to check.
+    """
+    paths = [Path(file) for file in options.files] or files(REPORTS)
+    if not paths:
+        raise LabkitError("There is no report in reports/ yet.", "name files, or make one with 'labkit report make'.")
+    checked = [file(path) for path in paths]
+    for one in checked:
+        print(_line(one))
+    wrong = sum(bool(one.problems) for one in checked)
+    if len(checked) > 1:
+        print(f"{len(checked) - wrong} of {len(checked)} files are in order.")
+    return 1 if wrong else 0
+
+
+def _line(one: Checked) -> str:
+    if not one.problems and one.report is not None:
+        lessons = one.report["lessons"]
+        passed = sum(row["status"] == "passed" for row in lessons)
+        return f"OK  {one.path}  {name.title(one.report)}: {passed} of {len(lessons)} lessons passed"
+    return "\n".join([f"NOT IN ORDER  {one.path}", *(f"  - {problem}" for problem in one.problems)])
+
+
+def files(folder: Path) -> list[Path]:
+    """The contributed files of a folder, by name."""
+    return sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
+
+
+def file(path: Path, now: datetime | None = None) -> Checked:
+    """Reads and checks one file. Never raises for what is in it, nor where it cannot be read."""
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "there is no such file"
+        return Checked(
+            path, None, (Problem(f"The file cannot be read: {why}.", "Name a file that is there and yours to read."),)
+        )
+    try:
+        text_of_it = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return Checked(path, None, (Problem("The file is not UTF-8 text."),))
+    report, problems = text(text_of_it, now)
+    # the folder of contributions has names of one form, so that none of them tells more than the file
+    if report is not None and not problems and path.resolve().parent == REPORTS.resolve():
+        problems = _misnamed(path, report)
+    return Checked(path, report, tuple(problems))
+
+
+def _misnamed(path: Path, report: Mapping[str, Any]) -> list[Problem]:
+    wanted = name.file_name(report)
+    if name.is_of(path.name, wanted):
+        return []
+    return [Problem("Its name is not that of its machine and day.", f"Rename it to {wanted}.")]
+
+
+def text(content: str, now: datetime | None = None) -> tuple[Mapping[str, Any] | None, list[Problem]]:
+    """(the report, or None where its form is wrong; the problems) of a file's text. Never raises."""
+    data, problems = shape.parse(content)
+    if problems:
+        return None, [*problems, *_personal(content.splitlines())]
+    private = [
+        Problem(
+            f"{place or 'The file'} seems to hold {kind}.",
+            "Take it out: nothing in the file may name a person or a computer.",
+        )
+        for place, value in personal.strings(data)
+        for kind in personal.kinds(value)
+    ]
+    formal = shape.problems(data)
+    if formal:
+        return None, [*formal, *private]
+    return data, [*private, *plausible.problems(data, now)]
+
+
+def _personal(lines: list[str]) -> list[Problem]:
+    """What a text that is no JSON holds of a person: it was meant to be published all the same."""
+    kinds = dict.fromkeys(kind for line in lines[:2000] for kind in personal.kinds(line[:2000]))
+    return [Problem(f"The text seems to hold {kind}.", "Take it out before you give it to anybody.") for kind in kinds]
+
+
+def here(report: Mapping[str, Any]) -> list[Problem]:
+    """What this machine's own names say: none of them may stand in a report that is made on it."""
+    own = {
+        word.lower()
+        for word in (os.environ.get("USER", ""), os.environ.get("USERNAME", ""), Path.home().name)
+        if len(word) > 3
+    }
+    return [
+        Problem(f"{place} holds your user name.", "Leave it out of the note.")
+        for place, value in personal.strings(report)
+        for word in own
+        if word in value.lower().split()
+    ]
