@@ -22,7 +22,7 @@ def write(
     folder: Path,
     *,
     reports: Path,
-    lesson_address: Callable[[str], str] = "../lessons/{}.html".format,
+    lesson_address: Callable[[str], str] = "../{}.html".format,
     observed: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[str]:
     """Writes the documents and returns their names, without ending, in the order in which they are read.
@@ -30,7 +30,7 @@ def write(
     Args:
         folder: where the Markdown files go; made if missing.
         reports: the folder of contributed reports; it may be missing or empty.
-        lesson_address: the address of a lesson's page, relative to these pages, from its label (``01_mnist``).
+        lesson_address: the address of a lesson's page, relative to these pages, from its label (``01_mnist``); '' where it has none.
         observed: by a claim's id what its probe saw where the site is built (a row of ``labkit claims --run --json``).
 
     Raises:

@@ -15,7 +15,7 @@ from labkit.site.pages.markup import Choice, Row
 
 _INTRO = """\
 {count} claims of two much copied guides to PyTorch on ROCm, in our own words, each with a verdict, what is right instead or
-besides, and where that is written. [Lesson 11]({lesson}) lets you guess first.
+besides, and where that is written. {lesson} lets you guess first.
 
 {verdicts}
 
@@ -61,7 +61,7 @@ def page(lesson_address: Callable[[str], str], observed: Mapping[str, Mapping[st
             Choice("shown", "Shown", shown if observed else (shown[0], shown[2])),
         ),
     )
-    intro = _INTRO.format(count=len(rows), verdicts=verdicts, lesson=lesson_address(labels.get("11", "11_folklore")))
+    intro = _INTRO.format(count=len(rows), verdicts=verdicts, lesson=_lesson(lesson_address, labels, "11", "Lesson 11"))
     return f"# Claims\n\n{intro}\n{ledger}"
 
 
@@ -71,9 +71,7 @@ def _row(
     lesson_address: Callable[[str], str],
     seen: Mapping[str, Any] | None,
 ) -> Row:
-    lessons = ", ".join(
-        markup.link(lesson_address(labels[one]), f"lesson {one}") for one in claim.lessons if one in labels
-    )
+    lessons = ", ".join(_lesson(lesson_address, labels, one, f"lesson {one}") for one in claim.lessons)
     says = markup.text(claim.says) + (f"<br>{markup.code(claim.command)}" if claim.command else "")
     says += markup.labelled(
         (("in", f"{markup.text(GUIDES[claim.guide])}, {markup.text(THEMES[claim.theme])}"), ("treated in", lessons))
@@ -96,6 +94,10 @@ def _row(
             "shown": (("yes", "here") if here else ("yes",)) if claim.probe else ("no",),
         },
     )
+
+
+def _lesson(address: Callable[[str], str], labels: Mapping[str, str], lesson: str, words: str) -> str:
+    return markup.link(address(labels[lesson]), words) if lesson in labels else markup.text(words)
 
 
 def _shown(claim: Claim, seen: Mapping[str, Any] | None) -> str:

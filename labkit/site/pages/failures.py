@@ -13,7 +13,7 @@ from labkit.site.pages.markup import Choice, Row
 _INTRO = """\
 The closed list of what `python3 -m labkit doctor` can find, {count} codes. *Blocks* means that the GPU cannot be used until it
 is mended, *degrades* that it is slow, wrong or at risk, *info* that there is nothing to do. Each row can be linked to by its
-code, for example [`#kfd-permission`](#kfd-permission).
+code, for example <a href="#kfd-permission"><code>#kfd-permission</code></a>; a narrowed view has an address of its own, too.
 
 *How the doctor sees it* is its own answer about a machine that exists only on paper and has this fault: the evidence that it
 quotes, what it advises, and how to see that it is mended. The texts have the form of the tools; nothing there was recorded

@@ -45,7 +45,9 @@ def _target(match: re.Match[str]) -> str:
 
 
 def link(target: str, words: str) -> str:
-    """A link; both its parts are escaped."""
+    """A link; both its parts are escaped. Without a target just the words."""
+    if not target:
+        return escape(words)
     return f'<a href="{escape(target)}">{escape(words)}</a>'
 
 
