@@ -69,7 +69,7 @@ def load(path: Path | None = None) -> Course:
         LabkitError: the file is missing or damaged, or a row lacks something, in one sentence.
     """
     path = TABLE if path is None else path
-    toml = _toml_reader()
+    toml = toml_reader()
     try:
         raw = toml.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -153,7 +153,7 @@ def as_text(course: Course) -> str:
     return "\n".join(lines)
 
 
-def _toml_reader() -> Any:
+def toml_reader() -> Any:
     """tomllib where Python has it (3.11), else tomli, else the copy inside pip."""
     for name in ("tomllib", "tomli", "pip._vendor.tomli"):
         try:
@@ -161,7 +161,7 @@ def _toml_reader() -> Any:
         except ImportError:
             continue
     raise LabkitError(
-        "The table of lessons is a TOML file, and this Python 3.10 has no reader for it.",
+        "The tables of the course are TOML files, and this Python 3.10 has no reader for them.",
         "run 'python3 -m labkit setup' once, or use Python 3.11 or later.",
     )
 
