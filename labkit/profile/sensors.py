@@ -133,22 +133,32 @@ def nvidia_smi(text: str) -> tuple[Reading, ...]:
 
 
 class Processor:
-    """The CPU and this process, for machines without a GPU."""
+    """The CPU and this process, for machines without a GPU. May be read by any thread (psutil.cpu_percent begins at 0 in each)."""
 
     def __init__(self) -> None:
         import psutil
 
         self._psutil, self._process = psutil, psutil.Process(os.getpid())
-        psutil.cpu_percent(None)  # from here on the next answer counts
-        self._asked = time.monotonic()
+        self._asked, self._spent = time.monotonic(), self._times()
 
     def read(self) -> tuple[Reading, ...]:
         """The busy share since the last reading; None where that is so short ago that its clock has not moved."""
         memory, total = self._process.memory_info().rss, self._psutil.virtual_memory().total
-        busy, now = None, time.monotonic()
+        share, now = None, time.monotonic()
         if now - self._asked >= LEAST_S:
-            busy, self._asked = self._psutil.cpu_percent(None), now
-        return (Reading("CPU", 0, busy, memory, total),)
+            busy, spent = self._times()
+            if spent > self._spent[1]:
+                share = min(100.0, max(0.0, 100 * (busy - self._spent[0]) / (spent - self._spent[1])))
+                self._asked, self._spent = now, (busy, spent)
+        return (Reading("CPU", 0, share, memory, total),)
+
+    def _times(self) -> tuple[float, float]:
+        """Seconds in which a CPU was busy, and all seconds, of all CPUs since the machine started."""
+        times = self._psutil.cpu_times()._asdict()
+        spent = (
+            sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
+        )  # both are part of user and nice
+        return spent - times["idle"] - times.get("iowait", 0.0), spent
 
 
 def _ask_amd_smi() -> tuple[Reading, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -72,11 +75,35 @@ def test_the_cpu_is_called_the_cpu() -> None:
 
 def test_a_share_over_no_time_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """psutil answers 0.0 then, which would pull down the average of a short watch."""
-    clock = iter([0.0, 0.01, 0.5, 0.51])
+    clock, times = iter([0.0, 0.01, 0.5, 0.51, 1.0]), iter([(10.0, 100.0), (13.0, 104.0), (13.0, 104.0)])
     monkeypatch.setattr(sensors.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(sensors.Processor, "_times", lambda self: next(times))
     cpu = sensors.Processor()
-    monkeypatch.setattr(cpu._psutil, "cpu_percent", lambda interval: 75.0)
-    assert [cpu.read()[0].busy_percent for _ in range(3)] == [None, 75.0, None]
+    assert [cpu.read()[0].busy_percent for _ in range(4)] == [None, 75.0, None, None], (
+        "nor over a clock that stood still"
+    )
+
+
+def test_another_thread_reads_the_share_since_the_last_reading_too() -> None:
+    """psutil.cpu_percent would say 0 there the first time."""
+    cpu = sensors.Processor()
+    until = time.monotonic() + 2 * sensors.LEAST_S
+    while time.monotonic() < until:
+        pass  # one core is busy
+    found: list[sensors.Reading] = []
+    thread = threading.Thread(target=lambda: found.extend(cpu.read()))
+    thread.start()
+    thread.join()
+    assert found[0].busy_percent is not None and 0 < found[0].busy_percent <= 100
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has neither these folders nor links for everybody")
+def test_where_a_card_is_and_the_junction_where_there_is_no_edge(tmp_path: Path) -> None:
+    place = card(tmp_path, "made", hwmon__hwmon1__temp2_input="70000").rename(tmp_path / "0000:c2:00.0")
+    (tmp_path / "drm" / "card0").mkdir(parents=True)
+    (tmp_path / "drm" / "card0" / "device").symlink_to(place, target_is_directory=True)
+    (reading,) = sensors.driver(tmp_path / "drm")
+    assert (reading.address, reading.temperature_c) == ("0000:c2:00.0", 70.0)
 
 
 def test_without_a_gpu_and_its_tools_the_cpu_is_watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
