@@ -1,0 +1,467 @@
+"""JupyterHub's spawner for a course: each learner's own server, with a GPU that is lent to them alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from jupyterhub.spawner import LocalProcessSpawner
+from tornado.ioloop import PeriodicCallback
+from traitlets import Bool, Float, Int, List, Unicode, default
+
+from labkit.course import files, lab
+from labkit.errors import LabkitError
+from labkit.importable import ROOT, python_path
+from labkit.workshop.hub import limits as limiting
+from labkit.workshop.hub.accounts import Account, Folder, as_learner, device_groups
+from labkit.workshop.hub.leases import Book, Lease, NoGpuFree, Table
+from labkit.workshop.hub.limits import Limits
+
+CONSENTS = {"no": "no", "unnamed": "yes, without my name", "named": "yes, with my name"}
+_WATCH_S = 4.0
+_FOLDERS_S = 60.0
+
+
+class CannotStart(Exception):
+    """JupyterHub shows ``jupyterhub_message`` on the learner's page."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.jupyterhub_message = message
+
+
+class LeaseSpawner(LocalProcessSpawner):
+    """One server for each learner. What jupyterhub_config.py sets is described there."""
+
+    folder = Unicode(help="The hub's folder.").tag(config=True)
+    gpus = List(Unicode(), help="GPUs to lend: indices or UUIDs.").tag(config=True)
+    share = Int(1, help="To how many learners a GPU is lent.").tag(config=True)
+    pretended = Bool(False, help="The GPUs do not exist: for trying the hub out.").tag(config=True)
+    trust_learners = Bool(False, help="Without root: all learners run as one user.").tag(config=True)
+    first_uid = Int(0, help="Root: where the learners' user ids begin.").tag(config=True)
+    starts_at_once = Int(2, help="How many servers start at the same time; the others wait their turn.").tag(
+        config=True
+    )
+    disk_limit = Unicode("5G", help="What a learner's folder may take.").tag(config=True)
+    file_limit = Unicode("2G", help="How large one file may be.").tag(config=True)
+    process_limit = Int(1000, help="Processes and threads of a learner; needs root.").tag(config=True)
+
+    queue: ClassVar[list[str]] = []
+    """Who waits to be started, in order: for all learners together."""
+    _turns: ClassVar[asyncio.Semaphore | None] = None
+    _watching: ClassVar[dict[str, LeaseSpawner]] = {}
+    _watch: ClassVar[PeriodicCallback | None] = None
+    _folders_next: ClassVar[float] = 0.0
+    _group: ClassVar[tuple[Path | None] | None] = None
+
+    control_groups = Bool(True, help="A control group for each learner, where systemd delegated one to the hub.").tag(
+        config=True
+    )
+
+    pid: int
+    started = Float(0.0, help="When the server's process began.")
+    _preparing = ""
+    _lending = False
+
+    # ------------------------------------------------------------------------------------------------- who and where
+
+    @property
+    def separate(self) -> bool:
+        """Has each learner a user id of their own? Only root can give it."""
+        return os.geteuid() == 0
+
+    @property
+    def place(self) -> Folder:
+        return Folder(Path(self.folder))
+
+    @property
+    def account(self) -> Account:
+        return self.place.account(self.user.name, self.first_uid if self.separate else None)
+
+    @property
+    def book(self) -> Book:
+        return Book(self.place.leases)
+
+    @property
+    def limits(self) -> Limits:
+        memory = int(self.mem_limit or limiting.size("4G"))
+        return Limits(
+            memory,
+            limiting.size(self.file_limit),
+            limiting.size(self.disk_limit),
+            self.process_limit,
+            float(self.cpu_limit or 0),
+        )
+
+    def gpu_words(self, lease: Lease | None) -> str:
+        if lease is None:
+            return "CPU only"
+        return f"GPU {lease.gpu}{' (pretended: no such GPU exists)' if self.pretended else ''}"
+
+    @property
+    def group(self) -> Path | None:
+        """The control group under which learners get theirs; None where there is none. Looked for once."""
+        cls = LeaseSpawner
+        if cls._group is None:
+            found = limiting.delegated() if self.separate and self.control_groups else None
+            cls._group = (found if found is not None and limiting.open_groups(found) else None,)
+            for what, who in limiting.words(
+                self.limits, separate=self.separate, groups=cls._group[0] is not None
+            ).items():
+                self.log.info("Limit, %s: %s", what, who)
+        return cls._group[0]
+
+    # ------------------------------------------------------------------------------------------------------ the page
+
+    @default("options_form")
+    def _page(self) -> Callable[[Any], str]:
+        return lambda _: self.options_page()
+
+    def options_page(self) -> str:
+        """What the learner chooses before their server starts."""
+        table = self.book.read()
+        free = table.free()
+        pretended = " (pretended: no such GPU exists)" if self.pretended else ""
+        say = f"{free} of {len(table.gpus) * table.share} places on GPUs are free now{pretended}."
+        chosen = consents(self.place).get(self.user.name, "no")
+        answers = "".join(
+            f'<option value="{value}"{" selected" if value == chosen else ""}>{html.escape(words)}</option>'
+            for value, words in CONSENTS.items()
+        )
+        gpu = (
+            f"""<label for="gpu">Run on</label>
+<select class="form-control" id="gpu" name="gpu">
+<option value="gpu"{" selected" if free else ""}>a GPU of my own</option>
+<option value="cpu"{"" if free else " selected"}>CPU only</option></select>
+<p>{say} The lessons work on a CPU too. Stop your server when you leave: the next one gets your GPU.</p>"""
+            if table.gpus
+            else "<p>This machine has no GPU to lend: the lessons run on its CPU.</p>"
+        )
+        return f"""{gpu}
+<label for="progress">May the teacher see which exercises I have passed?</label>
+<select class="form-control" id="progress" name="progress">{answers}</select>
+<p>Exercises, tries and days; nothing that you wrote. You can choose anew each time you start.</p>"""
+
+    def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, str]:
+        return {name: str(values[0]) for name, values in formdata.items() if name in ("gpu", "progress") and values}
+
+    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+        """What the learner reads while they wait."""
+        last = ""
+        while True:
+            name = self.user.name
+            if name in self.queue:
+                before = self.queue.index(name)
+                say = f"{before} {'is' if before == 1 else 'are'} before you. Servers start a few at a time."
+                yield {"progress": 10, "message": say} if say != last else {"progress": 10}
+            else:
+                say = self._preparing or "Your server starts."
+                yield {"progress": 50, "message": say} if say != last else {"progress": 60}
+            last = say
+            await asyncio.sleep(1)
+
+    # ---------------------------------------------------------------------------------------------------- start, stop
+
+    async def start(self) -> tuple[str, int]:
+        """Waits for its turn, lends a GPU, brings the lessons and starts the server."""
+        if not self.separate and not self.trust_learners:
+            raise CannotStart(
+                "The hub does not run as root, so learners are not protected from each other. The teacher starts it as root, "
+                "or sets trust_learners."
+            )
+        cls = LeaseSpawner
+        if cls._turns is None:
+            cls._turns = asyncio.Semaphore(max(1, self.starts_at_once))
+        consent = str(self.user_options.get("progress", consents(self.place).get(self.user.name, "no")))
+        set_consent(self.place, self.user.name, consent)
+        cls.queue.append(self.user.name)
+        try:
+            async with cls._turns:
+                cls.queue.remove(self.user.name)
+                return await self._start_now()
+        finally:
+            if self.user.name in cls.queue:
+                cls.queue.remove(self.user.name)
+
+    async def _start_now(self) -> tuple[str, int]:
+        name = self.user.name
+        wants = self.user_options.get("gpu", "gpu" if self.gpus else "cpu")
+        lease = None
+        self._lending = True  # a question whether it runs must not take the GPU back while it is being started
+        try:
+            if wants != "cpu":
+                self.book.change(lambda table: table.reclaim(lambda lease: lease.pid == 0 or is_alive(lease)))
+                lease = self.book.lend(name)
+            self._preparing = f"Your lessons are brought. {self.gpu_words(lease)}."
+            account = self.account
+            said = await asyncio.to_thread(bring, account)
+            for line in said.splitlines():
+                self.log.info("%s: %s", name, line)
+            used = await asyncio.to_thread(limiting.folder_bytes, account.home)
+            if used > self.limits.folder:
+                raise CannotStart(f"Your folder holds {used / 1e9:.1f} GB, more than the {self.disk_limit} that are allowed. "
+                                  "Ask the teacher to delete something.")  # fmt: skip
+            self.port = 0
+            address, port = await super().start()
+            self.started = started_at(self.pid)
+            if lease is not None:
+                self.book.change(lambda table: table.running(name, self.pid, self.started))
+            self.log.info("%s: server %s on %s", name, self.pid, self.gpu_words(lease))
+            await self._answers(port)
+            return address, port
+        except NoGpuFree as error:
+            raise CannotStart(f"{error.problem} {error.remedy[0].upper()}{error.remedy[1:]}") from None
+        except LabkitError as error:
+            self._let_go()
+            raise CannotStart(str(error)) from None
+        except BaseException:
+            self._let_go()
+            raise
+        finally:
+            self._preparing = ""
+            self._lending = False
+
+    async def _answers(self, port: int) -> None:
+        """Waits until the server listens, so that the next learner's start does not take its processor away."""
+        while self.proc is not None and self.proc.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            await asyncio.sleep(0.2)
+        raise CannotStart(f"Your server ended at once. The reason stands in {self.account.home}/server.log.")
+
+    def clear_state(self) -> None:
+        """The server has ended, whether it was told to or not: what it left running ends, and its GPU is free again."""
+        super().clear_state()
+        self.started = 0.0
+        if not self._lending:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._watching.pop(self.user.name, None)
+        try:
+            end_leftovers(self.account, os.getpid())
+            self.book.change(lambda table: table.give_back(self.user.name))
+        except LabkitError as error:
+            self.log.error("%s: %s", self.user.name, error)
+
+    def get_state(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().get_state()
+        return {**state, "started": self.started} if self.pid else state
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        super().load_state(state)
+        self.started = float(state.get("started", 0.0))
+        if self.pid and abs(started_at(self.pid) - self.started) > 1:  # the number is another process's by now
+            self.pid = 0
+
+    # ------------------------------------------------------------------------------------------------ the environment
+
+    def get_env(self) -> dict[str, str]:
+        env: dict[str, str] = super().get_env()
+        return {**env, **gpu_variables(self.book.read().of(self.user.name), pretended=self.pretended)}
+
+    def user_env(self, env: dict[str, str]) -> dict[str, str]:
+        account = self.account
+        home = {
+            "HOME": str(account.home),
+            "USER": account.name,
+            "LOGNAME": account.name,
+            "SHELL": "/bin/bash",
+            "JUPYTER_RUNTIME_DIR": str(account.runtime),
+            "LABKIT_PROGRESS": str(account.progress),
+            MARK: str(account.home),
+            "JUPYTER_CONFIG_PATH": str(jupyter_config(self.place)),
+        }
+        if self.cpu_limit:
+            home["OMP_NUM_THREADS"] = str(max(1, round(self.cpu_limit)))
+        env = {name: value for name, value in env.items() if name not in HIDING}
+        env["PYTHONPATH"] = python_path({}, ROOT)
+        return lab.environment({**env, **home}, ROOT, lab.kernels_folder(self.place.shared))
+
+    def make_preexec_fn(self, name: str) -> Callable[[], None]:
+        """What the new process does before it becomes the learner's server: limits, and another user id for ever."""
+        account, limits = self.account, self.limits
+        gpu = self.book.read().of(name) is not None
+        groups = device_groups() if gpu and not self.pretended else []
+        log, start = str(account.home / "server.log"), str(account.notebooks)
+        group = None
+        if self.group is not None:
+            try:
+                group = str(limiting.learner_group(self.group, name, limits) / "cgroup.procs")
+            except OSError as error:
+                self.log.warning("%s gets no control group: %s", name, error)
+
+        def become() -> None:
+            if group is not None:
+                with open(group, "w") as stream:  # noqa: PTH123
+                    stream.write(str(os.getpid()))
+            os.umask(0o077)
+            os.nice(5)  # the hub itself stays quick
+            limiting.apply(limits, own_uid=account.uid is not None)
+            if account.uid is not None:
+                os.setgroups(groups)
+                os.setgid(account.uid)
+                os.setuid(account.uid)
+            os.chdir(start)
+            said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            os.dup2(said, 1)
+            os.dup2(said, 2)
+
+        return become
+
+    # ------------------------------------------------------------------------------------------------------ the watch
+
+    def start_polling(self) -> None:
+        super().start_polling()
+        self._watching[self.user.name] = self
+        cls = LeaseSpawner
+        if cls._watch is None:
+            cls._watch = PeriodicCallback(cls._look, _WATCH_S * 1000)
+            cls._watch.start()
+
+    def stop_polling(self) -> None:
+        super().stop_polling()
+        self._watching.pop(self.user.name, None)
+
+    @classmethod
+    async def _look(cls) -> None:
+        """One round of the watch: memory of every learner, and each minute the folders."""
+        watched = list(cls._watching.values())
+        if not watched:
+            return
+        everything = await asyncio.to_thread(limiting.processes)
+        for spawner in watched:
+            await spawner._look_at_memory(everything)
+        if time.monotonic() >= cls._folders_next:
+            cls._folders_next = time.monotonic() + _FOLDERS_S
+            for spawner in watched:
+                await spawner._look_at_folder()
+
+    async def _look_at_memory(self, everything: list[limiting.Process]) -> None:
+        own = limiting.belonging(everything, self.pid, self.account.uid)
+        victim = limiting.to_end(own, self.pid, self.limits.memory) if self.pid else None
+        if victim is None or abs(started_at(victim.pid) - victim.started) > 1:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim.pid, signal.SIGKILL)
+        used = sum(process.memory for process in own)
+        await self._tell(f"Your programs together used {used / 1e9:.1f} GB of memory; {self.limits.memory / 1e9:.1f} GB are allowed. "
+                         "The largest one was ended; its notebook begins anew.")  # fmt: skip
+
+    async def _look_at_folder(self) -> None:
+        used = await asyncio.to_thread(limiting.folder_bytes, self.account.home)
+        if used > self.limits.folder:
+            await self._tell(f"Your folder held {used / 1e9:.1f} GB; {self.disk_limit} are allowed. Your server was stopped. "
+                             "Ask the teacher to delete something.")  # fmt: skip
+            await self.stop()
+        elif used > 0.8 * self.limits.folder:
+            await self._tell(
+                f"Your folder holds {used / 1e9:.1f} GB; at {self.disk_limit} your server is stopped. Delete something."
+            )
+
+    async def _tell(self, sentence: str) -> None:
+        """A file where the learner sees it, written as the learner."""
+        self.log.warning("%s: %s", self.user.name, sentence)
+        with contextlib.suppress(LabkitError):
+            await asyncio.to_thread(
+                as_learner, self.account, ["labkit.workshop.hub.tell", str(self.account.notebooks), sentence], root=ROOT
+            )
+
+
+MARK = "LABKIT_HUB_HOME"
+"""Which learner's a process is, where all learners have one user id."""
+HIDING = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+"""What can hide GPUs from a program; nothing of it comes from the teacher's shell."""
+
+
+def gpu_variables(lease: Lease | None, *, pretended: bool) -> dict[str, str]:
+    """What a learner's server gets to know about GPUs.
+
+    ROCR_VISIBLE_DEVICES acts in the lowest layer, first; HIP_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES choose from what it leaves.
+    So nobody who sets one of those reaches another learner's GPU. (A learner who unsets ROCR_VISIBLE_DEVICES does: it is an
+    agreement, not a lock.) The lent GPU is number 0 for them. Without a GPU both are -1: torch alone would count one for an
+    empty ROCR_VISIBLE_DEVICES.
+    """
+    if lease is None:
+        return {"ROCR_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "LABKIT_HUB_GPU": "none"}
+    words = f"{lease.gpu} (pretended)" if pretended else lease.gpu
+    return {"ROCR_VISIBLE_DEVICES": lease.gpu, "LABKIT_HUB_GPU": words}
+
+
+def bring(account: Account) -> str:
+    """Brings the lessons into the learner's folder, as the learner; what was done, a line for each file."""
+    arguments = ["labkit.workshop.hub.copies", str(ROOT / "notebooks"), str(account.notebooks)]
+    return as_learner(account, arguments, root=ROOT)
+
+
+def jupyter_config(place: Folder) -> Path:
+    """What JupyterLab gets for a shared machine: its debugger listens on a port without a password, so it is off."""
+    folder = place.shared / "config"
+    page = folder / "labconfig" / "page_config.json"
+    if not page.exists():
+        files.write_text(page, json.dumps({"disabledExtensions": {"@jupyterlab/debugger-extension": True}}) + "\n")
+    return folder
+
+
+def consents(place: Folder) -> dict[str, str]:
+    """Who lets the teacher see their progress: name to 'no', 'unnamed' or 'named'. Whoever is missing does not."""
+    try:
+        found = json.loads(place.consent.read_text(encoding="utf-8"))
+        return {str(name): str(value) for name, value in found.items() if value in CONSENTS}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def set_consent(place: Folder, name: str, answer: str) -> None:
+    """Stores a learner's answer; anything else than a yes is a no."""
+    known = consents(place)
+    answer = answer if answer in CONSENTS else "no"
+    if known.get(name, "no") != answer:
+        files.write_text(place.consent, json.dumps({**known, name: answer}, indent=1) + "\n")
+
+
+def started_at(pid: int) -> float:
+    """When a process began (seconds since 1970), 0 where there is none."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return float(psutil.Process(pid).create_time())
+    return 0.0
+
+
+def is_alive(lease: Lease) -> bool:
+    """Does the lease's server still run?"""
+    return lease.pid != 0 and abs(started_at(lease.pid) - lease.started) < 1
+
+
+def end_leftovers(account: Account, hub: int) -> int:
+    """Ends what a learner's server left running, so that nothing of theirs is on a GPU that somebody else gets; how many."""
+    import psutil
+
+    ended = 0
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid in (hub, os.getpid()):
+                continue
+            if account.uid is not None:
+                theirs = process.uids().real == account.uid
+            else:
+                theirs = process.uids().real == os.getuid() and process.environ().get(MARK) == str(account.home)
+            if theirs:
+                process.kill()
+                ended += 1
+    return ended
+
+
+def reclaim(place: Folder, gpus: list[str], share: int) -> Table:
+    """At the hub's start: the table for these GPUs, without the leases whose server died while no hub was there."""
+    return Book(place.leases).change(lambda table: table.on(gpus, share).reclaim(is_alive))
