@@ -91,13 +91,9 @@ def collect(item: Wanted, place: Workplace, number: str = "") -> WheelSet:
     part.mkdir(parents=True, exist_ok=True)
     job = _Job(item, place, sources.pip_settings(sys.executable, place.environ), part, number)
     used = job.torch()
-    place_of_torch = sources.place_arguments(used.index_url)
-    pinned = ("--constraint", str(job.pin()))
-    vision = install.family_requirements(used, place.dependencies)[1]
-    job.run("torchvision, from the same place", (*place_of_torch, *pinned, vision), only=bool(place_of_torch))
-    job.pin()
     rest = requirements.without_torch(place.dependencies)
-    job.run("everything else, from the default index of pip", ("--find-links", str(part), *pinned, *rest))
+    pinned = ("--find-links", str(part), "--constraint", str(job.pin()))
+    job.run("everything else, from the default index of pip", (*pinned, *rest))
     job.prove([*(f"{name}=={version}" for name, version in versions(part).items()), *rest])
     torch = versions(part)["torch"]
     return WheelSet(
@@ -150,16 +146,19 @@ class _Job:
             raise self._explained(step, outcome)
 
     def torch(self) -> TorchPlan:
-        """Downloads torch by the plan, or by its fallbacks as set-up does; gives the plan that was carried out."""
+        """Downloads torch and torchvision, which fits one torch only, by the plan, or by its fallbacks as set-up does.
+
+        Gives the plan that was carried out.
+        """
         current = self.item.plan
         while True:
             url, later = current.index_url, current.fallback
             where = sources.place_arguments(url)
-            wanted = install.family_requirements(current, self.place.dependencies)[0]
+            wanted = install.family_requirements(current, self.place.dependencies)
             step, outcome = None, None
             if self._is_worth_asking(url):
-                title = f"torch, alone, from {install.source_name(current)}"
-                step, outcome = self.attempt(title, (*where, wanted), only=bool(where))
+                title = f"torch and torchvision, alone, from {install.source_name(current)}"
+                step, outcome = self.attempt(title, (*where, *wanted), only=bool(where))
                 if outcome.status == 0:
                     _keep_only(self.part, outcome.text)
                     return current
@@ -231,10 +230,11 @@ def versions(folder: Path) -> dict[str, str]:
 
 def _keep_only(part: Path, said: str) -> None:
     """Removes a torch that an interrupted call left there from another index: pip says which one it took now."""
-    taken = re.findall(r"(?:Saved|already downloaded) .*?(torch-[^\s/\\]+\.whl)", said)
-    for path in part.glob("torch-*.whl"):
-        if taken and path.name not in taken:
-            path.unlink()
+    taken = re.findall(r"(?:Saved|already downloaded) .*?((?:torch|torchvision)-[^\s/\\]+\.whl)", said)
+    for name in requirements.TORCH_FAMILY:
+        for path in part.glob(f"{name}-*.whl"):
+            if taken and path.name not in taken:
+                path.unlink()
 
 
 def _build(version: str, used: TorchPlan) -> str:
