@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import importlib.util
 import os
@@ -15,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import requests
 
 from labkit.workshop.hub import proxy
 from tests.clusters.private_slurm import ROOT, Slurm, free_ports
-from tests.workshop.hub.learner import Learner, wait_for_hub
+from tests.workshop.hub.room import Learner
 
 FILE = ROOT / "notebooks" / "scripts" / "slurm_hub" / "jupyterhub_config.py"
 PASSWORD = "only for this test"
@@ -34,9 +36,11 @@ def changed(text: str, changes: dict[str, str]) -> str:
 
 @dataclass
 class Hub:
+    """A hub with our configuration; ``url`` and ``said`` are what a Learner wants of one."""
+
     folder: Path
     slurm: Slurm
-    base: str = ""
+    url: str = ""
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -45,7 +49,7 @@ class Hub:
 
     def configure(self, proxy_command: str) -> None:
         public, inner, proxy = free_ports(3)
-        self.base = f"http://127.0.0.1:{public}"
+        self.url = f"http://127.0.0.1:{public}"
         text = changed(
             FILE.read_text(encoding="utf-8"),
             {
@@ -57,7 +61,7 @@ class Hub:
                 '"nprocs": "4", "memory": "8G"': '"nprocs": "2", "memory": "500M"',
                 'hub_bind_url = "http://0.0.0.0:8081"': f'hub_bind_url = "http://127.0.0.1:{inner}"',
                 "{HUB_ADDRESS}:8081": f"{{HUB_ADDRESS}}:{inner}",
-                "http://:8000": self.base,
+                "http://:8000": self.url,
                 "http://127.0.0.1:8001": f"http://127.0.0.1:{proxy}",
             },
         )
@@ -100,7 +104,12 @@ c.JupyterHub.log_level = "DEBUG"
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        wait_for_hub(self.base, self.log)
+        assert settles(self.answers), self.said()
+
+    def answers(self) -> bool:
+        with contextlib.suppress(requests.RequestException):
+            return requests.get(f"{self.url}/hub/api", timeout=5).status_code == 200
+        return False
 
     def end(self) -> None:
         if self.process is not None:
@@ -108,10 +117,26 @@ c.JupyterHub.log_level = "DEBUG"
             self.process.wait(60)
             self.process = None
 
-    def told(self) -> str:
+    def said(self) -> str:
         logs = sorted(self.folder.glob("homes/*/*.log"))
         texts = [self.log, *logs]
         return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-3000:]}" for path in texts)
+
+
+class Seat(Learner):
+    """A learner with one kernel."""
+
+    open: str = ""
+
+    def prints(self, code: str) -> str:
+        self.open = self.open or self.kernel()
+        return self.run(self.open, code).strip()
+
+    def start_by_api(self, **options: str) -> int:
+        """Asks for a server past the form; the status of the answer."""
+        address = f"{self.hub.url}/hub/api/users/{self.name}/server"
+        headers = {"X-XSRFToken": self.cookie("/hub/"), "Referer": f"{self.hub.url}/hub/home"}
+        return self.session.post(address, json=options, headers=headers, timeout=120).status_code
 
 
 def missing() -> str | None:
@@ -135,20 +160,17 @@ def hub(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]
 
 
 @pytest.fixture(scope="module")
-def learners(hub: Hub) -> dict[str, Learner]:
+def learners(hub: Hub) -> dict[str, Seat]:
     """Two with a GPU each, on the two nodes; ada has a lesson of an earlier day."""
     kept = hub.folder / "homes" / "ada" / "rocm-labs" / "00_environment_check.ipynb"
     kept.parent.mkdir(parents=True)
     kept.write_text("hers", encoding="utf-8")
-    found = {name: Learner(hub.base, name, PASSWORD) for name in ("ada", "grace")}
+    found = {name: Seat(hub, name, PASSWORD) for name in ("ada", "grace")}
     for learner in found.values():
-        learner.log_in()
-        assert learner.ask_for_a_server(profile="gpu") == 200
+        learner.login()
+        learner.post(f"/hub/spawn/{learner.name}", {"profile": "gpu"})
     for learner in found.values():
-        try:
-            learner.wait()
-        except Exception as error:
-            raise AssertionError(hub.told()) from error
+        assert learner.wait(240) == "", hub.said()
     return found
 
 
@@ -167,17 +189,17 @@ def settles(ready: object, seconds: float = 60) -> bool:
     return True
 
 
-def variable(learner: Learner, name: str) -> str:
-    return learner.run(f"import os; print(os.environ.get({name!r}, 'not set'))").strip()
+def variable(learner: Seat, name: str) -> str:
+    return learner.prints(f"import os; print(os.environ.get({name!r}, 'not set'))")
 
 
-def test_each_server_is_a_job_and_its_kernel_runs_in_it(hub: Hub, learners: dict[str, Learner]) -> None:
+def test_each_server_is_a_job_and_its_kernel_runs_in_it(hub: Hub, learners: dict[str, Seat]) -> None:
     found = {int(variable(learner, "SLURM_JOB_ID")) for learner in learners.values()}
     assert found == set(jobs(hub.slurm))
     assert len(found) == 2
 
 
-def test_each_sees_one_gpu_by_one_variable_and_never_the_same(hub: Hub, learners: dict[str, Learner]) -> None:
+def test_each_sees_one_gpu_by_one_variable_and_never_the_same(hub: Hub, learners: dict[str, Seat]) -> None:
     """Node two does not say that its GPUs are AMD's: Slurm sets three variables there, of which two are taken away."""
     seen = set()
     for learner in learners.values():
@@ -190,59 +212,53 @@ def test_each_sees_one_gpu_by_one_variable_and_never_the_same(hub: Hub, learners
     assert {node for node, _ in seen} == {"one", "two"}, "the second node has to be tried, too"
 
 
-def test_the_server_has_the_cores_that_the_job_asked_for(hub: Hub, learners: dict[str, Learner]) -> None:
+def test_the_server_has_the_cores_that_the_job_asked_for(hub: Hub, learners: dict[str, Seat]) -> None:
     for learner in learners.values():
         assert variable(learner, "SLURM_CPUS_PER_TASK") == "5"
         step = hub.slurm.ask("scontrol", "show", "step", f"{variable(learner, 'SLURM_JOB_ID')}.0").stdout
         assert re.search(r"\bCPUs=5\b", step), step
 
 
-def test_lessons_are_brought_and_what_was_there_is_kept(hub: Hub, learners: dict[str, Learner]) -> None:
+def test_lessons_are_brought_and_what_was_there_is_kept(hub: Hub, learners: dict[str, Seat]) -> None:
     for learner in learners.values():
         names = {item["name"] for item in learner.api("GET", "contents").json()["content"]}
         assert {"00_environment_check.ipynb", "01_mnist.ipynb"} <= names
     assert (hub.folder / "homes/ada/rocm-labs/00_environment_check.ipynb").read_text(encoding="utf-8") == "hers"
-    assert learners["grace"].run("import labkit, pathlib; print(labkit.__file__)").strip().startswith(str(ROOT))
+    assert learners["grace"].prints("import labkit; print(labkit.__file__)").startswith(str(ROOT))
 
 
-def test_another_learners_server_is_closed(learners: dict[str, Learner]) -> None:
-    assert learners["ada"].api("GET", "contents", of="grace").status_code == 403
-    learners["grace"].start_kernel()
-    learners["ada"].kernel, own = learners["grace"].kernel, learners["ada"].kernel
-    with pytest.raises(Exception, match="403"):
-        learners["ada"].run("print(1)", of="grace")
-    learners["ada"].kernel = own
+def test_another_learners_server_is_closed(learners: dict[str, Seat]) -> None:
+    ada, grace = learners["ada"], learners["grace"]
+    assert ada.get("/user/grace/api/contents").status_code == 403
+    assert grace.get("/user/grace/api/contents").status_code == 200
 
 
-def test_a_hub_that_is_started_anew_finds_the_jobs_that_run(hub: Hub, learners: dict[str, Learner]) -> None:
-    before = set(jobs(hub.slurm))
-    learners["grace"].run("x = 41")
+def test_a_hub_that_is_started_anew_finds_the_jobs_that_run(hub: Hub, learners: dict[str, Seat]) -> None:
+    before, grace = set(jobs(hub.slurm)), learners["grace"]
+    grace.prints("x = 41")
     hub.end()
     hub.start()
     assert set(jobs(hub.slurm)) == before
-    learners["grace"].wait()
-    assert learners["grace"].run("print(x + 1)").strip() == "42"
+    assert grace.wait() == ""
+    assert grace.prints("print(x + 1)") == "42"
 
 
-def test_only_a_profiles_name_is_taken_from_a_request(hub: Hub, learners: dict[str, Learner]) -> None:
-    mary = Learner(hub.base, "mary", PASSWORD)
-    mary.log_in()
-    refused = mary.hub_api("POST", "users/mary/server", json={"profile": "all of it"})
-    assert refused.status_code == 400
-    evil = hub.folder / "evil"
-    answer = mary.hub_api(
-        "POST",
-        "users/mary/server",
-        json={"profile": "cpu", "prologue": f"touch {evil}", "nprocs": "8", "gres": "gpu:4"},
-    )
-    assert answer.status_code in (201, 202)
-    mary.wait()
+def test_only_a_profiles_name_is_taken_from_a_request(hub: Hub, learners: dict[str, Seat]) -> None:
+    mary, evil = Seat(hub, "mary", PASSWORD), hub.folder / "evil"
+    mary.login()
+    mary.get("/hub/home")
+    assert mary.start_by_api(profile="all of it") == 400
+    assert mary.start_by_api(profile="cpu", prologue=f"touch {evil}", nprocs="8", gres="gpu:4") in (201, 202)
+    assert mary.wait(240) == ""
     assert not evil.exists()
     assert variable(mary, "SLURM_CPUS_PER_TASK") == "2"
     assert variable(mary, "ROCR_VISIBLE_DEVICES") == "not set"
 
 
-def test_a_server_that_is_stopped_is_a_job_that_has_ended(hub: Hub, learners: dict[str, Learner]) -> None:
+def test_a_server_that_is_stopped_is_a_job_that_has_ended(hub: Hub, learners: dict[str, Seat]) -> None:
     job = int(variable(learners["ada"], "SLURM_JOB_ID"))
-    assert learners["ada"].stop() in (202, 204)
+    ada = learners["ada"]
+    headers = {"X-XSRFToken": ada.cookie("/hub/"), "Referer": f"{hub.url}/hub/home"}
+    answer = ada.session.delete(f"{hub.url}/hub/api/users/ada/server", headers=headers, timeout=120)
+    assert answer.status_code in (202, 204)
     assert settles(lambda: job not in jobs(hub.slurm))

@@ -43,7 +43,9 @@ c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:8001"
 # ---- A server is a job -----------------------------------------------------------------------------------------------------------
 c.JupyterHub.spawner_class = "batchspawner.SlurmSpawner"
 c.Spawner.cmd = [f"{ENVIRONMENT}/bin/jupyterhub-singleuser"]
-c.BatchSpawnerBase.batchspawner_singleuser_cmd = f"{ENVIRONMENT}/bin/python -m batchspawner.singleuser"
+# learner.py brings the lessons into ~/rocm-labs, where what a learner has changed is never written over, and becomes what is named
+# behind it: batchspawner.singleuser, which takes a port and tells it to the hub, and then becomes jupyterhub-singleuser.
+c.BatchSpawnerBase.batchspawner_singleuser_cmd = f"{ENVIRONMENT}/bin/python {COURSE}/notebooks/scripts/hub/learner.py {ENVIRONMENT}/bin/python -m batchspawner.singleuser"
 # sbatch, squeue and scancel run as the learner. The page has the line that sudo needs; with "" they run as the hub's own user.
 c.BatchSpawnerBase.exec_prefix = "sudo -E -u {username}"
 c.Spawner.notebook_dir = "~/rocm-labs"
@@ -51,15 +53,11 @@ c.Spawner.default_url = "/lab"
 c.Spawner.start_timeout = 600  # seconds in the queue before the hub gives up and cancels the job
 c.Spawner.http_timeout = 120  # seconds from 'running' to an answer: the first import from a shared file system is slow
 
-# Slurm 22.05 and newer do not hand --cpus-per-task on to srun: without the first line a learner has one core.
-# The second brings the lessons; what a learner has changed is never written over. `module load` would stand here, too.
-c.BatchSpawnerBase.req_prologue = f"""\
-export SRUN_CPUS_PER_TASK="${{SLURM_CPUS_PER_TASK:-1}}"
-PYTHONPATH="{COURSE}" {ENVIRONMENT}/bin/python -m labkit.workshop.hub.copies {COURSE}/notebooks "$HOME/rocm-labs"
-export PYTHONPATH="{COURSE}${{PYTHONPATH:+:$PYTHONPATH}}" PATH={ENVIRONMENT}/bin:/usr/local/bin:/usr/bin:/bin"""
+# Slurm 22.05 and newer do not hand --cpus-per-task on to srun: without this a learner has one core. `module load` would stand here, too.
+c.BatchSpawnerBase.req_prologue = 'export PATH SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"'
 # Slurm says which GPU by ROCR_VISIBLE_DEVICES. Where gres.conf does not call the GPUs AMD's (Flags=amd_gpu_env, AutoDetect=rsmi), it sets
 # two more variables with the same numbers, and a job whose GPU is not number 0 finds none: they are taken away again, behind srun.
-# --export=ALL: what the lines above export reaches the server; without it srun hands on only what the hub set.
+# --export=ALL: PATH, and what `module load` sets, reaches the server; without it srun hands on only what the hub set.
 c.SlurmSpawner.req_srun = "srun --export=ALL env -u CUDA_VISIBLE_DEVICES -u GPU_DEVICE_ORDINAL"
 c.SlurmSpawner.req_partition = PARTITION
 c.Spawner.env_keep = ["SLURM_CONF"]  # for sbatch, where slurm.conf is not in its usual place
@@ -98,7 +96,10 @@ c.JupyterHub.load_roles = [
     }
 ]
 c.JupyterHub.services = [
-    {"name": "culler", "command": [sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=3600", "--cull-every=120"]}
+    {
+        "name": "culler",
+        "command": [sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=3600", "--cull-every=120"],
+    }
 ]
 c.JupyterHub.concurrent_spawn_limit = 10  # starts at a time; others are told to wait
 c.JupyterHub.cleanup_servers = False  # a hub that is started anew finds the jobs that run, and they go on
