@@ -117,7 +117,22 @@ def _solutions(commands: Any, parents: Parents) -> None:
 
 
 def _slides(commands: Any, parents: Parents) -> None:
-    _sub(commands, "slides", "slides", "A lesson's cells as slides.", needs="course", parents=parents)
+    slides = _sub(
+        commands,
+        "slides",
+        "slides",
+        "A lesson's cells as slides: one file, without network.",
+        needs="course",
+        parents=parents,
+    )
+    slides.add_argument("lesson", metavar="LESSON", help="number or name, for example 01")
+    slides.add_argument("-o", "--output", metavar="FILE", help="the HTML file (default: in build/slides)")
+    slides.add_argument(
+        "--from",
+        dest="executed",
+        metavar="DIR",
+        help="take the outputs and figures that `labkit run -o DIR` left there",
+    )
 
 
 def _hub(commands: Any, parents: Parents) -> None:

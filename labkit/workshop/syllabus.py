@@ -413,11 +413,10 @@ def as_markdown(plan: Syllabus, start: int) -> str:
         lines += ["| hours | min | alone | what |", "|---|---|---|---|"]
         for hours, block in rows(day, start):
             title = f"**{name_of(block)}**" if block.lesson else name_of(block)
-            words = ". ".join(text.rstrip(".") for text in (title, names_of_parts(block), block.what) if text)
+            parts = f" ({names_of_parts(block)})" if block.parts else ""
+            words = f"{title}{parts}: {block.what}" if block.what else f"{title}{parts}"
             share = f"{alone(block):.0f}" if block.lesson else ""
-            lines.append(
-                f"| {hours.replace('-', '–')} | {block.minutes} | {share} | {words}{'.' if block.what else ''} |"
-            )
+            lines.append(f"| {hours.replace('-', '–')} | {block.minutes} | {share} | {words} |")
         lines.append("")
     lines += [f"- {line}" for line in _left_lines(plan, table.load())[:-1]]
     return "\n".join(lines).rstrip()
