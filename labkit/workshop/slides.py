@@ -130,7 +130,7 @@ def _question(text: str) -> str:
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 return first.value
             if isinstance(first, ast.JoinedStr):  # a number that the run decides stands as …
-                return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in first.values)
+                return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in first.values)
     return ""
 
 
