@@ -68,7 +68,9 @@ def build(
         new = _pages(work, course, ready, root)
         wrong = links.check(new)
         if wrong:
-            raise LabkitError("Links of the site lead nowhere:\n  " + "\n  ".join(wrong[:20]), "mend the pages that hold them.")
+            raise LabkitError(
+                "Links of the site lead nowhere:\n  " + "\n  ".join(wrong[:20]), "mend the pages that hold them."
+            )
         _mark(new, ready)
         _swap(new, output, work)
     finally:
@@ -94,7 +96,10 @@ def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path) ->
     for one in ready:
         shutil.copyfile(one.lesson.path, extra / DOWNLOADS / one.lesson.path.name)
     sphinx_build.run(
-        written, new, work / "doctrees", sphinx_build.settings(course.title, written, [sphinx_build.STATIC, *static], extra)
+        written,
+        new,
+        work / "doctrees",
+        sphinx_build.settings(course.title, written, [sphinx_build.STATIC, *static], extra),
     )
     for left in (new / ".buildinfo", *(new / "_static").glob("*webpack-macros.html")):  # templates of the themes
         left.unlink(missing_ok=True)
@@ -126,7 +131,9 @@ def _refuse_other_folder(output: Path) -> None:
 def _mark(new: Path, ready: Sequence[Executed]) -> None:
     lessons = {one.lesson.id: one.row.get("executed") for one in ready}
     built = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    (new / MARK).write_text(json.dumps({"site": "rocm-labs", "built": built, "executed": lessons}, indent=1) + "\n", encoding="utf-8")
+    (new / MARK).write_text(
+        json.dumps({"site": "rocm-labs", "built": built, "executed": lessons}, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def _swap(new: Path, output: Path, work: Path) -> None:
@@ -143,5 +150,6 @@ def _swap(new: Path, output: Path, work: Path) -> None:
             raise
     except OSError as error:
         raise LabkitError(
-            f"{output} cannot be replaced: {error.strerror or error}.", "close what uses the folder, or choose another with -o."
+            f"{output} cannot be replaced: {error.strerror or error}.",
+            "close what uses the folder, or choose another with -o.",
         ) from None

@@ -34,7 +34,9 @@ class Documents:
     figures: Mapping[str, Sequence[Figure]]
 
 
-def write(folder: Path, course: Course, executed: Sequence[Executed], root: Path, facts: Sequence[str] = ()) -> Documents:
+def write(
+    folder: Path, course: Course, executed: Sequence[Executed], root: Path, facts: Sequence[str] = ()
+) -> Documents:
     """Writes all documents into an empty folder.
 
     Args:
@@ -50,7 +52,9 @@ def write(folder: Path, course: Course, executed: Sequence[Executed], root: Path
         (folder / one.lesson.path.name).write_text(json.dumps(page), encoding="utf-8")
     for name in ("pages", "notes", "scripts", "solutions"):
         if (notebooks / name).is_dir():
-            shutil.copytree(notebooks / name, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                notebooks / name, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+            )
     for file, (document, title) in OF_THE_ROOT.items():
         text = (root / file).read_text(encoding="utf-8")
         (folder / f"{document}.md").write_text(_of_the_root(text, file, title), encoding="utf-8")
@@ -63,7 +67,9 @@ def index(folder: Path, course: Course, executed: Sequence[Executed], root: Path
     readme = (root / "README.md").read_text(encoding="utf-8")
     before, found, _ = readme.partition("\n## The lessons\n")
     if not found:
-        raise LabkitError("README.md has no part '## The lessons', so the first page cannot be made.", "restore it from git.")
+        raise LabkitError(
+            "README.md has no part '## The lessons', so the first page cannot be made.", "restore it from git."
+        )
     pages = sorted(path.stem for path in (folder / "pages").glob("*.md")) if (folder / "pages").is_dir() else []
     taken = set(facts) | set(TEACHING)
     look_up = [name for name in LOOK_UP if name in pages]
@@ -93,7 +99,9 @@ def _notes(folder: Path, notes: Sequence[str]) -> list[str]:
         return []
     text = (
         "# Notes for the teacher\n\nFor each lesson: its aim, usual questions, usual mistakes with what to say, what to cut when it is late, "
-        "and what to discuss.\n\n```{toctree}\n:maxdepth: 1\n\n" + "\n".join(name.removeprefix("notes/") for name in notes) + "\n```\n"
+        "and what to discuss.\n\n```{toctree}\n:maxdepth: 1\n\n"
+        + "\n".join(name.removeprefix("notes/") for name in notes)
+        + "\n```\n"
     )
     (folder / "notes" / "index.md").write_text(text, encoding="utf-8")
     return ["notes/index"]

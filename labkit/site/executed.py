@@ -140,9 +140,7 @@ def _execute(
     return done
 
 
-def _keep(
-    lesson: Lesson, folder: Path, cache: Path, key: str, row: Mapping[str, Any], told: Mapping[str, Any]
-) -> None:
+def _keep(lesson: Lesson, folder: Path, cache: Path, key: str, row: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """Notebook first and record last: a record without its notebook never stands there."""
     record = {"key": key, "profile": told["profile"], "machine": told["machine"], "row": row}
     (cache / f"{lesson.label}.json").unlink(missing_ok=True)
@@ -194,9 +192,7 @@ def _refuse_failed(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _text(notebook: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [
-        (cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"] if not injected(cell)
-    ]
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"] if not injected(cell)]
 
 
 def _say(changed: Sequence[Lesson], of: int) -> None:

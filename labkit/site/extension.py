@@ -1,7 +1,8 @@
-"""What this site adds to Sphinx: alternative texts and widths of figures."""
+"""What this site adds to Sphinx: alternative texts and widths of figures, and which printed texts may wrap."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -11,6 +12,7 @@ def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_config_value("labkit_figures", {}, "env")
     app.connect("doctree-read", _describe_figures)
+    app.connect("doctree-read", _wrap_sentences)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -29,3 +31,17 @@ def _describe_figures(app: Any, doctree: nodes.document) -> None:
         image["alt"] = figure.alt
         if figure.width:
             image["width"] = f"{figure.width}px"
+
+
+def _wrap_sentences(app: Any, doctree: nodes.document) -> None:
+    """Printed sentences wrap at the page's edge; what stands in columns does not."""
+    for output in doctree.findall(nodes.container):
+        if output.get("nb_element") == "cell_code_output":
+            for printed in output.findall(nodes.literal_block):
+                if not in_columns(printed.astext()):
+                    printed["classes"].append("labkit-prose")
+
+
+def in_columns(text: str) -> bool:
+    """Does a printed text have columns, told by two or more spaces between words?"""
+    return re.search(r"\S {2,}\S", text) is not None

@@ -78,7 +78,9 @@ def when_and_where(executed: Executed) -> str:
     torch = executed.machine.get("torch") or {}
     version = f"torch {torch['version']}" if torch.get("version") else "a torch that gave no facts"
     moment = re.sub(r"T(\d\d:\d\d):\d\dZ$", r" \1 UTC", str(executed.row.get("executed")))
-    words = [f"Executed on {moment} with {version} on {device(executed.machine)}, {executed.profile} profile{_changed(executed)}."]
+    words = [
+        f"Executed on {moment} with {version} on {device(executed.machine)}, {executed.profile} profile{_changed(executed)}."
+    ]
     if executed.row.get("stand_in"):
         words.append("Its data set is a stand-in: accuracies say nothing about the real one.")
     if torch.get("build") != "rocm" or torch.get("product") is None:
@@ -126,7 +128,9 @@ def _changed(executed: Executed) -> str:
         if "parameters" in cell.get("metadata", {}).get("tags", []):
             own = _assigned("".join(cell["source"]))
     ran = executed.row.get("parameters") or {}
-    other = [f"{name} = {value!r}" for name, value in ran.items() if name != "profile" and own.get(name, value) != value]
+    other = [
+        f"{name} = {value!r}" for name, value in ran.items() if name != "profile" and own.get(name, value) != value
+    ]
     return f" and {', '.join(other)}" if other else ""
 
 
@@ -158,7 +162,12 @@ def _output(output: dict[str, Any]) -> list[dict[str, Any]]:
         if "text/html" in output["data"]:  # the still form that labkit's own widgets bring
             output["data"].pop(WIDGET)
             return [output]
-        return [output, _html('<p class="labkit-still">A control of the notebook, as it stood there: it works where Python runs, not on this page.</p>')]
+        return [
+            output,
+            _html(
+                '<p class="labkit-still">A control of the notebook, as it stood there: it works where Python runs, not on this page.</p>'
+            ),
+        ]
     return [output]
 
 

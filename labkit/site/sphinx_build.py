@@ -44,11 +44,14 @@ def settings(title: str, documents: Documents, static: list[Path], extra: Path) 
             "use_download_button": False,
             "use_fullscreen_button": False,
             "home_page_in_toc": True,
+            "footer_content_items": ["extra-footer.html"],
+            "extra_footer": "",
             "show_toc_level": 2,
             "search_bar_text": "Search the course",
             "pygments_light_style": "a11y-high-contrast-light",
             "pygments_dark_style": "a11y-high-contrast-dark",
         },
+        "html_context": {"default_mode": "auto"},
         "html_show_copyright": False,
         "html_show_sphinx": False,
         "html_copy_source": False,
@@ -56,7 +59,7 @@ def settings(title: str, documents: Documents, static: list[Path], extra: Path) 
         "html_show_search_summary": False,  # it would fetch pages, which browsers refuse to pages from a disk
         "html_use_index": False,
         "html_domain_indices": False,
-        "html_static_path": [str(ASSETS.parent / "assets"), *map(str, static)],
+        "html_static_path": [str(ASSETS), *map(str, static)],
         "html_css_files": [name for name in own if name.endswith(".css")],
         "html_js_files": [(name, {"defer": "defer"}) for name in own if name.endswith(".js")],
         "html_extra_path": [str(extra)],
@@ -114,4 +117,6 @@ def run(documents: Documents, output: Path, doctrees: Path, confoverrides: dict[
     if status or failure:
         told = re.sub(r"\x1b\[[0-9;]*m", "", warnings.getvalue()).replace(f"{documents.folder}/", "").strip()
         lines = [line for line in [*told.splitlines(), failure] if line][:12]
-        raise LabkitError("Sphinx finds something wrong with the pages:\n  " + "\n  ".join(lines), "mend the page that it names.")
+        raise LabkitError(
+            "Sphinx finds something wrong with the pages:\n  " + "\n  ".join(lines), "mend the page that it names."
+        )

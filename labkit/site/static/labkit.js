@@ -1,0 +1,25 @@
+// What scrolls sideways can be reached and moved by keyboard: it gets a place in the order of Tab, and only then.
+"use strict";
+
+function reachable() {
+  for (const place of document.querySelectorAll(".bd-article pre, .bd-article .text_html, .pst-scrollable-table-container")) {
+    const scrolls = place.scrollWidth > place.clientWidth || place.scrollHeight > place.clientHeight + 1;
+    if (scrolls) {
+      place.tabIndex = 0;
+      place.classList.add("labkit-scrolls");
+    } else if (place.classList.contains("labkit-scrolls")) {
+      place.removeAttribute("tabindex");
+      place.classList.remove("labkit-scrolls");
+    }
+  }
+}
+
+window.addEventListener("load", reachable);
+window.addEventListener("resize", reachable);
+document.addEventListener("toggle", reachable, true); // words under a figure that were opened
+
+// The theme's buttons that open a part of the contents have no name.
+for (const button of document.querySelectorAll("nav.bd-links summary:not([aria-label])")) {
+  const link = button.closest("li")?.querySelector("a");
+  button.setAttribute("aria-label", `Pages under ${link ? link.textContent.trim() : "it"}`);
+}
