@@ -48,7 +48,7 @@ def page(lesson_address: Callable[[str], str], observed: Mapping[str, Mapping[st
     ledger = markup.table(
         "claims",
         "The ledger of claims",
-        ("No.", "What the guide says", "Verdict", "What is right", "Shown by", "Source"),
+        ("Claim", "What the guide says", "What is right", "Shown by", "Source"),
         [_row(row, labels, lesson_address, (observed or {}).get(row.id)) for row in rows],
         (
             Choice("verdict", "Verdict", markup.options(VERDICTS)),
@@ -60,9 +60,10 @@ def page(lesson_address: Callable[[str], str], observed: Mapping[str, Mapping[st
             ),
             Choice("shown", "Shown", shown if observed else (shown[0], shown[2])),
         ),
+        widths=(14, 25, 29, 17, 15),
     )
     intro = _INTRO.format(count=len(rows), verdicts=verdicts, lesson=_lesson(lesson_address, labels, "11", "Lesson 11"))
-    return f"# Claims\n\n{intro}\n{ledger}"
+    return f"{markup.HEAD}# Claims\n\n{intro}\n{ledger}"
 
 
 def _row(
@@ -79,9 +80,8 @@ def _row(
     here = seen is not None and seen.get("agrees") is not None
     return Row(
         (
-            markup.text(claim.id),
+            f"{markup.text(claim.id)}<br>{markup.badge(claim.verdict.lower(), _KIND[claim.verdict])}",
             says,
-            markup.badge(claim.verdict.lower(), _KIND[claim.verdict]),
             markup.text(claim.right),
             _shown(claim, seen),
             markup.sources(claim.sources, claim.checked),

@@ -29,15 +29,16 @@ def page() -> str:
     found = markup.table(
         "failures",
         "Failures that the doctor knows",
-        ("Code", "Severity", "What it means", "How the doctor sees it", "Source"),
+        ("Code", "What it means", "How the doctor sees it", "Source"),
         [_row(row) for row in sorted(rows, key=lambda row: SEVERITIES.index(row.severity))],
         (
             Choice("severity", "Severity", markup.options(SEVERITIES)),
             Choice("theme", "Theme", markup.options(sorted(row.theme for row in rows))),
             Choice("system", "Simulated on", markup.options(("Linux", "Windows", "WSL", "container"))),
         ),
+        widths=(18, 29, 37, 16),
     )
-    return f"# Failures\n\n{_INTRO.format(count=len(rows))}\n{found}"
+    return f"{markup.HEAD}# Failures\n\n{_INTRO.format(count=len(rows))}\n{found}"
 
 
 def _row(row: Code) -> Row:
@@ -50,8 +51,7 @@ def _row(row: Code) -> Row:
     )
     return Row(
         (
-            markup.code(row.code),
-            markup.badge(row.severity, _KIND[row.severity]),
+            f"{markup.code(row.code)}<br>{markup.badge(row.severity, _KIND[row.severity])}",
             meaning,
             _seen(row.code, machines),
             markup.sources(row.sources, row.checked),

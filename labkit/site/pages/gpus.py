@@ -43,6 +43,7 @@ def page() -> str:
             Choice("kind", "Kind", (("discrete", "discrete"), ("integrated", "integrated"))),
             Choice("system", "Wheels for", SYSTEMS[:2]),
         ),
+        widths=(14, 20, 20, 23, 23),
     )
     peaks = markup.table(
         "peaks",
@@ -50,8 +51,9 @@ def page() -> str:
         ("Product", "TFLOP/s", "Memory", "Ridge, FLOP per byte", "How it was got"),
         [_peak(row) for row in PEAKS],
         (Choice("family", "Family", markup.options(_family_of(row.gfx) for row in PEAKS)),),
+        widths=(20, 26, 19, 13, 22),
     )
-    return f"# GPUs\n\n{_INTRO}\n{targets}\n{_PEAKS_INTRO}\n{peaks}"
+    return f"{markup.HEAD}# GPUs\n\n{_INTRO}\n{targets}\n{_PEAKS_INTRO}\n{peaks}"
 
 
 def family(architecture: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ def page(reports: Path, lesson_address: Callable[[str], str]) -> str:
     )
     rocm = any(column.report is not None and column.report["machine"]["torch"]["build"] == "rocm" for column in columns)
     parts = [
-        "# Machines\n\n" + _INTRO.format(rocm=_rocm_words(rocm)) + matrix,
+        markup.HEAD + "# Machines\n\n" + _INTRO.format(rocm=_rocm_words(rocm)) + matrix,
         "## The reports\n",
         _reports(good) if good else "There is no report yet.\n",
     ]
@@ -96,7 +97,9 @@ def _columns(reports: Sequence[Mapping[str, Any]]) -> list[Column]:
     columns = [Column(_head(report), "", report) for report in reports if not _family(report)]
     for kind in dict.fromkeys(family(row.architecture) for row in TARGETS.values()):
         own = [report for report in reports if _family(report) == kind]
-        columns += [Column(_head(report), kind, report) for report in own] or [Column(f"{kind} (ROCm)", kind)]
+        columns += [Column(_head(report), kind, report) for report in own]
+        if not own and re.search(r"\d", kind):  # one without a number is announced, and nobody can have it
+            columns.append(Column(kind, kind))
     return columns
 
 
@@ -137,6 +140,7 @@ def _reports(reports: Sequence[Mapping[str, Any]]) -> str:
         ("Machine", "System", "torch", "Run", "Note"),
         [_report(report) for report in reports],
         (Choice("family", "Family", kinds),),
+        widths=(24, 19, 17, 18, 22),
         filterable=len(reports) > 5,
     )
 

@@ -138,6 +138,10 @@ def slug(words: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
 
 
+# Tables want the width that the page's own contents would take.
+HEAD = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
+
+
 def table(
     name: str,
     caption: str,
@@ -145,6 +149,7 @@ def table(
     rows: Sequence[Row],
     choices: Sequence[Choice] = (),
     *,
+    widths: Sequence[int] = (),
     filterable: bool = True,
     wide: bool = False,
 ) -> str:
@@ -155,6 +160,7 @@ def table(
         caption: what a screen reader is told that the table is.
         columns: the headings; on a narrow screen each stands before its cell.
         choices: the selects beside the text box.
+        widths: of the columns, in parts of a hundred.
         wide: many narrow columns, which scroll sideways inside the page.
 
     Raises:
@@ -168,6 +174,9 @@ def table(
     label = f'role="region" tabindex="0" aria-label="{escape(caption)}, scrolls"' if wide else ""
     parts.append(f'<div class="lk-frame{" lk-wide" if wide else ""}" {label}>'.replace(" >", ">"))
     parts.append(f'<table role="table"><caption>{escape(caption)}</caption>')
+    if widths:
+        columns_of_it = "".join(f'<col style="width:{width}%">' for width in widths)
+        parts.append(f"<colgroup>{columns_of_it}</colgroup>")
     heads = "".join(f'<th role="columnheader" scope="col">{escape(column)}</th>' for column in columns)
     parts.append(f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead><tbody role="rowgroup">')
     parts.extend(_row(row, columns) for row in rows)

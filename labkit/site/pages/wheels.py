@@ -54,6 +54,7 @@ def page() -> str:
         "Indexes of wheels",
         ("Index", "Address", "For", "Note", "Source"),
         [_channel(row) for row in wheels.CHANNELS.values()],
+        widths=(14, 20, 16, 26, 24),
         filterable=False,
     )
     versions = markup.table(
@@ -61,9 +62,10 @@ def page() -> str:
         "Versions of torch and their ROCm indexes",
         ("torch", "ROCm indexes", "Established", "Source"),
         [_version(row) for row in reversed(wheels.TORCH_INDEXES)],
+        widths=(10, 25, 15, 50),
         filterable=False,
     )
-    return f"# Wheels\n\n{_INTRO}\n{plans}\n{_CHANNELS}\n{channels}\n{_VERSIONS}\n{versions}"
+    return f"{markup.HEAD}# Wheels\n\n{_INTRO}\n{plans}\n{_CHANNELS}\n{channels}\n{_VERSIONS}\n{versions}"
 
 
 def planned(gfx: str, system: str) -> TorchPlan:
