@@ -136,7 +136,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+def _wait(process: subprocess.Popen[bytes], url: str, log: Path, token: str = _TOKEN) -> None:
     """Waits until the server answers."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     limit = time.monotonic() + _START_S
@@ -145,7 +145,7 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
             break
         with (
             contextlib.suppress(urllib.error.URLError, OSError),
-            opener.open(f"{url}/api/status?token={_TOKEN}", timeout=5) as answer,
+            opener.open(f"{url}/api/status?token={token}", timeout=5) as answer,
         ):
             if answer.status == 200:
                 return

@@ -61,7 +61,7 @@ function question(lesson, isOpen) {
     h(
       'ul',
       {},
-      h('li', {}, 'Your notebook is kept beside it, as ', h('code', {}, `${name}.mine-`), 'with today’s date and time.'),
+      h('li', {}, 'Your notebook is kept beside it, as ', h('code', {}, `${name}.mine-(date and time).ipynb`), '.'),
       h('li', {}, 'What you have passed stays passed.'),
       isOpen && h('li', {}, 'The open notebook is saved first. Its kernel is restarted: what is in its memory is lost.')
     )

@@ -99,7 +99,7 @@ export function startPage(app, lib) {
       const fresh = !found.lessons.some(lesson => lesson.begun);
       return [
         h(
-          'header',
+          'div',
           {},
           h('h1', {}, found.course),
           h(
