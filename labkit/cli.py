@@ -243,7 +243,12 @@ def _parser() -> argparse.ArgumentParser:
     make = which.add_parser("make", help="execute the lessons and write the file for reports/", parents=[setup_options])
     make.set_defaults(needs="course")
     make.add_argument("-o", "--output", metavar="FILE", help="the file (default: named after the machine, in reports/)")
-    make.add_argument("--from", dest="executed", metavar="DIR", help="execute nothing: take DIR/report.json")
+    make.add_argument(
+        "--from", dest="executed", metavar="DIR", help="execute nothing: take what `labkit run -o DIR` left there"
+    )
+    make.add_argument(
+        "--note", metavar="TEXT", help="a sentence that goes into the file, for example what else was running"
+    )
     checked = which.add_parser("check", help="is a contributed file complete, plausible and without personal data?")
     checked.add_argument("files", nargs="*", metavar="FILE", help="the files (default: all in reports/)")
 

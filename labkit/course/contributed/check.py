@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,8 +47,15 @@ def _line(one: Checked) -> str:
     if not one.problems and one.report is not None:
         lessons = one.report["lessons"]
         passed = sum(row["status"] == "passed" for row in lessons)
-        return f"OK  {one.path}  {name.title(one.report)}: {passed} of {len(lessons)} lessons passed"
-    return "\n".join([f"NOT IN ORDER  {one.path}", *(f"  - {problem}" for problem in one.problems)])
+        return f"OK  {short(one.path)}  {name.title(one.report)}: {passed} of {len(lessons)} lessons passed"
+    return "\n".join([f"NOT IN ORDER  {short(one.path)}", *(f"  - {problem}" for problem in one.problems)])
+
+
+def short(path: Path) -> str:
+    """The path as short as it can be said from where the person is."""
+    with contextlib.suppress(ValueError, OSError):
+        return str(path.resolve().relative_to(Path.cwd()))
+    return str(path)
 
 
 def files(folder: Path) -> list[Path]:

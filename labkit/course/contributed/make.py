@@ -37,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
     _refuse_what_is_not_in_order(made, content)
     path = write(made, content, Path(options.output) if options.output else None)
     failed = [row["id"] for row in made["lessons"] if row["status"] == "failed"]
-    print(f"Written: {path}")
+    print(f"Written: {check.short(path)}")
     print(f"  {name.title(made)}: {len(made['lessons']) - len(failed)} of {len(made['lessons'])} lessons passed.")
     if failed:
         print(f"  Lessons that failed stand in it as failed ({', '.join(failed)}): that is worth knowing too.")

@@ -18,7 +18,7 @@ from labkit.site.pages.markup import Choice, Row
 
 _INTRO = """\
 Which lesson ran where. A *passed* cell comes from a report that somebody made with `python3 -m labkit report make` on that machine,
-and that `python3 -m labkit report check` found in order. **{rocm}** Times are those of one run on one machine, with whatever else it
+and that `python3 -m labkit report check` found in order. A family of AMD GPUs of which nobody sent a report says *not yet verified*. **{rocm}** Times are those of one run on one machine, with whatever else it
 was doing: no benchmark.
 
 """
@@ -123,7 +123,7 @@ def _cell(column: Column, lesson: Lesson, today: str | None) -> str:
         where = f" at cell {row['error']['cell']}" if row["error"] and row["error"]["cell"] else ""
         told = markup.badge("failed", "bad") + f" {markup.text(row['error']['kind'])}{where}"
     else:
-        told = markup.badge("passed", "good") + f" in {row['seconds']:.0f} s"
+        told = markup.badge("passed", "good") + f" in {row['seconds']:.0f}&nbsp;s"
     told += f'<br><span class="lk-quiet">{markup.text((row["executed"] or column.report["started"])[:10])}'
     if row["fingerprint"] and today and row["fingerprint"] != today:
         told += ", an earlier text of the lesson"

@@ -101,7 +101,7 @@ def details(summary: str, content: str) -> str:
 
 def sources(entries: Sequence[str], checked: str) -> str:
     """Where a row comes from and the day it was looked at; a single short source stands open."""
-    day = f'<span class="lk-quiet">checked {escape(checked)}</span>'
+    day = f'<span class="lk-quiet lk-day">checked {escape(checked)}</span>'
     if not entries:
         return f'<span class="lk-quiet">no public source looked up</span>, {day}'
     listed = [text(entry) for entry in entries]
