@@ -204,7 +204,7 @@ def _finish(output: Path, table: Contents, around: Around) -> None:
     scripts.write(output, table)
     shutil.rmtree(output / MAKING)
     write_text(output / contents.FILE, table.as_json())
-    named = personal(output, around.environ)
+    named = personal(output, around.environ, around.root)
     for sentence in named:
         say(f"  Attention: {sentence}")
     say("Checksums ...")
@@ -216,10 +216,10 @@ def _finish(output: Path, table: Contents, around: Around) -> None:
     )
 
 
-def personal(output: Path, environ: Mapping[str, str]) -> list[str]:
+def personal(output: Path, environ: Mapping[str, str], root: Path = ROOT) -> list[str]:
     """Sentences about text files of the pack that name a folder of whoever makes it."""
-    homes = {str(Path.home()), environ.get("HOME", ""), str(ROOT), sys.prefix, str(output)}
-    names = [name.encode() for name in homes if len(Path(name).parts) > 2 or name.startswith(("/root", "/home"))]
+    homes = {str(Path.home()), environ.get("HOME", ""), str(root), sys.prefix, str(output)}
+    names = [f"{name}{end}".encode() for name in homes if len(name) > 3 for end in ("/", "\\")]
     found = []
     for path in sums.files(output):
         if path.suffix in (".whl", ".gz", ".bin", ".png", ".woff2") or path.parent.name == contents.WHEELS:

@@ -160,7 +160,7 @@ def fitting(sets: Sequence[WheelSet], machine: Machine) -> tuple[WheelSet | None
         system = f"{SYSTEMS.get(machine.system, machine.system)} on {machine.architecture}"
         return None, f"The pack has no wheels for {system}."
     for gpu in machine.gpus:
-        for item in usable:
+        for item in sorted(usable, key=lambda item: gpu.gfx not in item.gfx):  # those made for it come first
             if item.carries(gpu.gfx, machine.wsl):
                 return item, ""
     order = (

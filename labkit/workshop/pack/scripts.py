@@ -57,7 +57,10 @@ def write(folder: Path, contents: Contents) -> None:
 def start_here(contents: Contents) -> str:
     """The page that a learner reads first."""
     wheels = "\n".join(f"    {item.words}" for item in contents.wheels) or "    none: set-up needs a network"
-    data = "\n".join(f"    {item.title}: {item.licence if item.present else item.note}" for item in contents.data)
+    data = "\n".join(
+        f"    {item.title}: {item.licence if item.present else 'not in this pack. ' + item.note}"
+        for item in contents.data
+    )
     site = (
         "\nTo read only: open site/index.html in a browser. It is the whole course, with its results.\n"
         if contents.site

@@ -185,6 +185,7 @@ class _Job:
             "install", "--dry-run", "--ignore-installed", "--no-index", "--find-links", str(self.part),
             "--target", str(self.place.making / "nothing"), *fit, *wanted,
         )  # fmt: skip
+        words.say(f"  {self.number}proof without a network: pip chooses everything from these wheels alone")
         outcome = self.pip(arguments, True)
         if "no such option: --dry-run" in outcome.text:
             words.say("        not proved complete: this pip is too old for --dry-run (22.2 has it)")
