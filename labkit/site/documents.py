@@ -98,8 +98,8 @@ def _notes(folder: Path, notes: Sequence[str]) -> list[str]:
     if not notes:
         return []
     text = (
-        "# Notes for the teacher\n\nFor each lesson: its aim, usual questions, usual mistakes with what to say, what to cut when it is late, "
-        "and what to discuss.\n\n```{toctree}\n:maxdepth: 1\n\n"
+        "# Notes for the teacher\n\nFor each lesson: its aim, usual questions, usual mistakes with what to say, what to cut when late,"
+        " and what to discuss.\n\n```{toctree}\n:maxdepth: 1\n\n"
         + "\n".join(name.removeprefix("notes/") for name in notes)
         + "\n```\n"
     )

@@ -66,7 +66,7 @@ def settings(title: str, documents: Documents, static: list[Path], extra: Path) 
         # Nothing from outside: MathJax and the widget manager are in assets/, on pages that need them.
         "mathjax_path": "mathjax/tex-chtml.js",
         mathjax: {
-            "loader": {"load": ["a11y/assistive-mml"], "paths": {"mathjax-newcm": "[mathjax]/newcm"}},
+            "loader": {"load": ["a11y/assistive-mml"], "paths": {"mathjax-newcm": "[mathjax]/../newcm"}},
             "options": {
                 "enableMenu": False,
                 "enableExplorer": False,
@@ -78,8 +78,8 @@ def settings(title: str, documents: Documents, static: list[Path], extra: Path) 
             },
         },
         "nb_ipywidgets_js": {
-            "widgets/require.js": {},
-            "widgets/embed-amd.js": {"data-jupyter-widgets-cdn": "_static/widgets/"},
+            "requirejs/require.js": {},
+            "htmlmanager/embed-amd.js": {"data-jupyter-widgets-cdn": "_static/htmlmanager/"},
         },
     }
 
