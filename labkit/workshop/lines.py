@@ -20,7 +20,7 @@ VERSION = "1"
 FIELDS = ("seat", "gpu", "doctor", "torch", "env", "python", "system", "disk", "ram", "port")
 _VALUE = r"[A-Za-z0-9][A-Za-z0-9.+,:/_-]*"
 _LINE = re.compile(
-    rf"(?P<not>NOT\s+)?READY\s+(?:\((?P<failed>[a-z, ]+)\)\s+)?(?P<fields>(?:[a-z]+={_VALUE}\s+)+)check=(?P<version>\d+)"
+    rf"(?P<not>NOT\s+)?READY\s+(?:\((?P<failed>[a-z,\s]+)\)\s+)?(?P<fields>(?:[a-z]+={_VALUE}\s+)+)check=(?P<version>\d+)"
 )
 _SEAT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,19}")
 
@@ -58,7 +58,7 @@ class Line:
 
 
 def _clean(value: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.+,:/_-]+", "_", value).strip("_") or "unknown"
+    return re.sub(r"[^A-Za-z0-9.+,:/_-]+", "_", value).lstrip("_.+,:/-").rstrip("_") or "unknown"
 
 
 def check_seat(name: str) -> str:
