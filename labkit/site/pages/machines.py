@@ -18,8 +18,8 @@ from labkit.site.pages.markup import Choice, Row
 
 _INTRO = """\
 Which lesson ran where. A *passed* cell comes from a report that somebody made with `python3 -m labkit report make` on that machine,
-and that `python3 -m labkit report check` found in order. A family of AMD GPUs of which nobody sent a report says *not yet verified*. **{rocm}** Times are those of one run on one machine, with whatever else it
-was doing: no benchmark.
+and that `python3 -m labkit report check` found in order. A family of AMD GPUs of which nobody sent a report says *not yet verified*.
+**{rocm}** Times are those of one run on one machine, with whatever else it was doing: no benchmark.
 
 """
 
@@ -29,14 +29,15 @@ _CONTRIBUTE = """\
 If you have an AMD GPU, three commands make a column here:
 
 ```
-git clone ADDRESS && cd FOLDER
 python3 -m labkit report make
 python3 -m labkit report check
+git checkout -b my-report && git add reports && git commit -m "A report of my machine"
 ```
 
-The first gets the course (you have it already, perhaps). The second sets everything up, executes all lessons, and writes one small file
-into `reports/`. The third checks it. Read the file, then open a pull request that adds it. It holds the kind of machine, versions, and
-what ran. It holds no name of a person or a computer, no path, no address and no serial number, and nothing is sent by itself. A report in
+The first is run in your clone of the course. It sets everything up, executes all lessons, and writes one small file into `reports/`.
+The second checks it. Read the file, then commit it, push the branch to your fork, and open a pull request. The file holds the kind of
+machine, versions, and what ran. It holds no name of a person or a computer, no path, no address and no serial number, and nothing is
+sent by itself. A report in
 which lessons failed is as welcome as one in which all passed.
 """
 
