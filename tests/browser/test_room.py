@@ -137,7 +137,7 @@ def test_the_gauge_shows_numbers_and_rests_when_nobody_looks(room: Room) -> None
     status = page.locator(".rl-status button")
     status.get_by_text(re.compile(r"(CPU|GPU \d|GPUs).*\d+ %")).wait_for(timeout=WAIT_MS)
     status.press("Enter")
-    large = page.get_by_role("region", name="Device gauge")
+    large = page.locator(".rl-gauge")
     large.get_by_text(re.compile(r"^\d+ %$")).first.wait_for(timeout=WAIT_MS)
     assert re.search(r"\d of \d+(\.\d)? GiB", large.inner_text()) and "source: " in large.inner_text()
     large.locator("polyline").first.wait_for(state="attached", timeout=WAIT_MS)

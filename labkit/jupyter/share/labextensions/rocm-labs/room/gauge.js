@@ -144,7 +144,6 @@ export function gaugePage(lib, clock) {
       this.addClass('rl-page');
       this.addClass('rl-gauge');
       this.node.tabIndex = 0;
-      this.node.setAttribute('role', 'region');
       this.node.setAttribute('aria-label', 'Device gauge');
       this._cards = h('div', { class: 'rl-cards' }, h('p', {}, 'The devices are being read …'));
       this._note = h('p', { class: 'rl-note', role: 'status' });
