@@ -131,6 +131,7 @@ def from_wheelhouse(plan: TorchPlan, folder: Path) -> TorchPlan:
         requirements=tuple(result),
         reasons=(*plan.reasons, *note),
         download_bytes=0,
+        installed_bytes=None if other else plan.installed_bytes,  # that of another build is not known
         fallback=None,
     )
 

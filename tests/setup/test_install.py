@@ -90,6 +90,7 @@ def test_the_planned_build_is_taken_from_a_folder_with_several(tmp_path):
         name.unlink()
     other = install.from_wheelhouse(ROCM, tmp_path)
     assert other.build == "default" and "no rocm build" in other.reasons[-1]  # taken as it is, and said
+    assert other.installed_bytes is None, "the size of the build that was planned says nothing about this one"
 
 
 def test_pins_keep_the_local_part():

@@ -116,6 +116,7 @@ def make(wish: Wish, around: Around | None = None) -> Contents:
     done = _wheels(wish, asked, dependencies, around, making)
     say("The course, as git knows it, without its tests ...")
     course.copy(around.root, wish.output / contents.COURSE)
+    course.publish(wish.output / contents.COURSE, wish.output / contents.LESSONS)
     data: tuple[DataSet, ...] = ()
     if "data" not in wish.without:
         say("Data sets ...")
@@ -145,7 +146,9 @@ def announce(wish: Wish, asked: Sequence[Wanted], dependencies: Sequence[str], a
     for line in lines:
         say(words.because([line], "  "))
     if open_:
-        say(f"  To download: up to {words.size(total)}, as far as sizes are known.")
+        unknown = sum(item.plan.download_bytes is None for item in open_)
+        more = f", and {unknown} PyTorch whose size is not established" if unknown else ""
+        say(words.because([f"To download: up to {words.size(total)}{more}."], "  "))
     free = install.check_room(wish.output, wheels.room(open_) + OTHER_BYTES, around.disk_usage)
     say(f"  Free on that disk: {words.size(free)}")
 

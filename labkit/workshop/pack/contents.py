@@ -4,6 +4,7 @@ A pack is one folder::
 
     START_HERE.txt  start.sh  start.bat  check.sh  check.bat
     course/         the repository as learners need it; course/data/ holds the data sets, course/.venv the environment
+    lessons/        the lessons as they were published: JupyterLab's reset takes them from here
     wheels/         the wheels of all systems and Pythons that were asked for, each once
     site/           the course as pages, with its results (index.html)
     pack.json       this table
@@ -25,7 +26,7 @@ from labkit.machine.facts import Machine
 
 SCHEMA = 1
 FILE = "pack.json"
-COURSE, WHEELS, SITE = "course", "wheels", "site"
+COURSE, LESSONS, WHEELS, SITE = "course", "lessons", "wheels", "site"
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 
 

@@ -37,6 +37,7 @@ def main(argv: Sequence[str], *, root: Path = ROOT) -> int:
         if status is not None:
             return status
         os.environ.setdefault("LABKIT_DATA", str(root / "data"))
+        os.environ.setdefault("LABKIT_LESSONS", str(pack / contents.LESSONS))
         place = environment.locate(root, os.environ)
         if (
             arguments[0] in _WITH_WHEELS
