@@ -45,7 +45,10 @@ c.JupyterHub.spawner_class = "batchspawner.SlurmSpawner"
 c.Spawner.cmd = [f"{ENVIRONMENT}/bin/jupyterhub-singleuser"]
 # learner.py brings the lessons into ~/rocm-labs, where what a learner has changed is never written over, and becomes what is named
 # behind it: batchspawner.singleuser, which takes a port and tells it to the hub, and then becomes jupyterhub-singleuser.
-c.BatchSpawnerBase.batchspawner_singleuser_cmd = f"{ENVIRONMENT}/bin/python {COURSE}/notebooks/scripts/hub/learner.py {ENVIRONMENT}/bin/python -m batchspawner.singleuser"
+python = f"{ENVIRONMENT}/bin/python"
+c.BatchSpawnerBase.batchspawner_singleuser_cmd = (
+    f"{python} {COURSE}/notebooks/scripts/hub/learner.py {python} -m batchspawner.singleuser"
+)
 # sbatch, squeue and scancel run as the learner. The page has the line that sudo needs; with "" they run as the hub's own user.
 c.BatchSpawnerBase.exec_prefix = "sudo -E -u {username}"
 c.Spawner.notebook_dir = "~/rocm-labs"
