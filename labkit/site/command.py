@@ -7,20 +7,19 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from datetime import datetime, timezone
 from pathlib import Path
 
 from labkit.course import execute, table
 from labkit.course.table import Course
 from labkit.errors import LabkitError
-from labkit.site import documents, executed, links, sphinx_build
+from labkit.site import documents, executed, links, pages, sphinx_build
 from labkit.site.executed import Executed
 from labkit.site.lesson import DOWNLOADS
 
 OUTPUT = execute.BUILD / "site"
 ROOT = execute.BUILD.parent
-HERE = Path(__file__).resolve().parent
 MARK = "site.json"  # says that a folder is a site of ours, which a new one may replace
 
 
@@ -90,7 +89,7 @@ def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path) ->
     """All pages, in a folder under ``work``."""
     source, new, extra = work / "source", work / "html", work / "extra"
     (source / "pages").mkdir(parents=True)
-    facts, static = _facts(source / "pages", root)
+    facts, static = _facts(source / "pages", root, {one.lesson.label for one in ready})
     written = documents.write(source, course, ready, root, facts)
     (extra / DOWNLOADS).mkdir(parents=True)
     for one in ready:
@@ -106,17 +105,15 @@ def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path) ->
     return new
 
 
-def _facts(folder: Path, root: Path) -> tuple[Sequence[str], list[Path]]:
-    """The tables of what is known, written as documents: their names, and the folders of their styles and scripts."""
-    try:
-        from labkit.site import pages
-    except ImportError:
-        return [], []
-    if not hasattr(pages, "write"):
-        return [], []
-    names = pages.write(folder, reports=root / "reports")
-    static = HERE / "pages" / "static"
-    return names, [static] if static.is_dir() else []
+def _facts(folder: Path, root: Path, labels: Set[str]) -> tuple[Sequence[str], list[Path]]:
+    """The tables of what is known, written as documents: their names, and the folders of their styles and scripts.
+
+    labels: of the lessons that have a page.
+    """
+    names = pages.write(
+        folder, reports=root / "reports", lesson_address=lambda label: f"../{label}.html" if label in labels else ""
+    )
+    return names, [pages.STATIC]
 
 
 def _refuse_other_folder(output: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -135,7 +136,7 @@ def _links(text: str, folder: str) -> str:
         if re.match(r"[a-z]+:|#", target):
             return match[0]
         path, mark, anchor = target.partition("#")
-        full = f"{folder}/{path}" if folder else path
+        full = posixpath.normpath(posixpath.join(folder, path))
         name = f"{OF_THE_ROOT[full][0]}.md" if full in OF_THE_ROOT else full.removeprefix("notebooks/")
         return f"]({name}{mark}{anchor})"
 
