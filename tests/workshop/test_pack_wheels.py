@@ -52,12 +52,14 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small.add_torch(default, "2.14.9", "0.29.9")
     small.add_torch(folder / "cpu", "2.14.1+cpu", "0.29.1+cpu")
     needs = ["console; sys_platform == 'win32'", "terminal; sys_platform != 'win32'", "older; python_version < '3.11'"]
+    needs += ["newer; python_version >= '3.13'"]
     small.add(default, "lessonware", "1.0", requires=needs)
     small.add(default, "greedy", "1.5", requires=["torch>=2"])
     small.add(default, "greedy", "2.0", requires=["torch>=2.14.5"])  # would bring the higher torch
     for name in ("console", "terminal", "older"):
         for tag in ("py3-none-win_amd64", "py3-none-manylinux_2_17_x86_64"):
             tagged(default, name, tag)
+    small.add(default, "newer", "1.0", requires=["lessonware\nRequires-Python: >=3.13"])
     return folder
 
 
@@ -109,7 +111,7 @@ def test_torch_comes_from_its_index_alone_and_the_rest_keeps_it(wish: Wish, arou
     (only,) = table.wheels
     assert only.torch == "2.14.1+cpu" and only.build == "cpu" and only.index == "cpu"
     assert names(wish.output) == {"torch", "torchvision", "lessonware", "greedy", "terminal"} | (
-        {"older"} if sys.version_info < (3, 11) else set()
+        {"older"} if sys.version_info < (3, 11) else {"newer"} if sys.version_info >= (3, 13) else set()
     )
     assert [path.name for path in (wish.output / "wheels").glob("greedy-*")] == ["greedy-1.5-py3-none-any.whl"]
     assert contents.read(wish.output) == table
@@ -141,6 +143,9 @@ def test_another_python_gets_what_its_markers_ask_for(wish: Wish, around: Around
     old, new = table.wheels
     assert "older" in {name.split("-")[0] for name, _ in old.files}
     assert "older" not in {name.split("-")[0] for name, _ in new.files}
+    assert [table.wheels.index(item) for item in table.wheels if "newer-1.0-py3-none-any.whl" in dict(item.files)] == [
+        1
+    ]
 
 
 def test_what_is_finished_is_not_downloaded_again(wish: Wish, around: Around, monkeypatch: Any) -> None:

@@ -180,7 +180,8 @@ class _Job:
 
     def prove(self, wanted: Sequence[str]) -> None:
         """Lets pip choose everything once more from the folder alone, as it will in the room. Installs nothing."""
-        fit = self._fit() if self.item.foreign else ()
+        # pip's install compares Requires-Python with the Python that runs it, even with --python-version; download did not
+        fit = (*self._fit(), "--ignore-requires-python") if self.item.foreign else ()
         arguments = (
             "install", "--dry-run", "--ignore-installed", "--no-index", "--find-links", str(self.part),
             "--target", str(self.place.making / "nothing"), *fit, *wanted,
