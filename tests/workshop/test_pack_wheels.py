@@ -117,7 +117,8 @@ def test_torch_comes_from_its_index_alone_and_the_rest_keeps_it(wish: Wish, arou
     assert contents.read(wish.output) == table
     assert not sums.problems(wish.output)
     assert {path.name for path in wish.output.iterdir()} == {
-        "START_HERE.txt", "start.sh", "start.bat", "check.sh", "check.bat", "course", "lessons", "wheels", "site", "pack.json", "SHA256SUMS",
+        "START_HERE.txt", "start.sh", "start.bat", "check.sh", "check.bat",
+        "course", "lessons", "wheels", "site", "pack.json", "SHA256SUMS",
     }  # fmt: skip
     assert (wish.output / "course" / "data" / "mnist" / "pictures").is_file()
     assert not (wish.output / "course" / "tests").exists()
