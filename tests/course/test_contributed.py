@@ -347,6 +347,8 @@ def test_every_place_is_looked_at(path: tuple[Any, ...]) -> None:
         "Radeon RX 6700/6750 XT",
         "2026-12-01T10:00:05Z",
         "32.0.12011.1036",
+        "6.6.87.2",
+        "2.14.0a0+gitabcdef123456",
         "0123-4567-89ab-cdef",
         "algbw/busbw as in nccl-tests, n/a elsewhere",
         "Two cores, other work beside it; lesson 08 took longer.",
@@ -472,10 +474,12 @@ def cell(kind: str, source: str, *tags: str) -> dict[str, Any]:
     return {"cell_type": kind, "metadata": {"tags": list(tags)}, "source": source.splitlines(keepends=True)}
 
 
-def ran(folder: Path, *, injected: str = 'profile = "quick"\n', **row: Any) -> Path:
-    """What a run of lesson 00 leaves in a folder."""
+def ran(
+    folder: Path, *, injected: str = 'profile = "quick"\n', at: int = 0, profile: str = "quick", **row: Any
+) -> Path:
+    """What a run of one lesson leaves in a folder."""
     folder.mkdir(exist_ok=True)
-    lesson = table.load().lessons[0]
+    lesson = table.load().lessons[at]
     cells = [cell("markdown", "# One"), cell("code", 'profile = "quick"', "parameters"), cell("code", "print(1)")]
     cells.insert(2, cell("code", injected, "injected-parameters"))
     (folder / lesson.path.name).write_text(json.dumps({"cells": cells}), encoding="utf-8")
@@ -496,7 +500,7 @@ def ran(folder: Path, *, injected: str = 'profile = "quick"\n', **row: Any) -> P
     run = {
         "schema": "rocm-labs-report",
         "version": 2,
-        "profile": "quick",
+        "profile": profile,
         "started": time(0),
         "seconds": 4.0,
         "workers": 1,
@@ -567,6 +571,22 @@ def test_a_run_that_cannot_be_taken_is_refused(what: str, said: str, tmp_path: P
     with pytest.raises(LabkitError) as refused:
         make.of_run(tmp_path / "run", broken(what, tmp_path / "run"), now=NOW)
     assert said in refused.value.problem and refused.value.remedy
+
+
+def test_what_the_full_profile_sets_is_no_parameter_of_one_s_own(tmp_path: Path) -> None:
+    at = next(at for at, lesson in enumerate(table.load().lessons) if "epochs" in lesson.full)
+    run = ran(tmp_path / "run", injected='profile = "full"\nepochs = 5\n', at=at, profile="full")
+    assert problems(make.of_run(run, SNAPSHOT, now=NOW)) == ""
+
+
+def test_a_note_does_not_name_its_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER", "anna")
+    monkeypatch.setattr("platform.node", lambda: "Tower3.example")
+    told = [one.what for one in check.here(changed("note", to="Anna's tower3, at night"))]
+    assert told == ["The note holds your user name.", "The note holds this computer's name."]
+    assert check.here(changed("note", to="annals of a tower")) == []
+    monkeypatch.setenv("USER", "ubuntu")  # is a word of the machine's description as well
+    assert check.here(report()) == []
 
 
 def test_nothing_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -116,15 +118,21 @@ def _personal(lines: list[str]) -> list[Problem]:
 
 
 def here(report: Mapping[str, Any]) -> list[Problem]:
-    """What this machine's own names say: none of them may stand in a report that is made on it."""
-    own = {
-        word.lower()
-        for word in (os.environ.get("USER", ""), os.environ.get("USERNAME", ""), Path.home().name)
-        if len(word) > 3
-    }
+    """Whether the note names the user or the computer it is written on, which no pattern can know."""
+    own = {"your user name": _users(), "this computer's name": {platform.node().split(".")[0].lower()}}
+    words = set(re.findall(r"[\w-]+", str(report["note"]).lower()))
     return [
-        Problem(f"{place} holds your user name.", "Leave it out of the note.")
-        for place, value in personal.strings(report)
-        for word in own
-        if word in value.lower().split()
+        Problem(f"The note holds {what}.", "Leave it out.")
+        for what, names in own.items()
+        if any(len(one) > 2 and one in words for one in names)
     ]
+
+
+def _users() -> set[str]:
+    names = (
+        os.environ.get("USER", ""),
+        os.environ.get("USERNAME", ""),
+        os.environ.get("LOGNAME", ""),
+        Path.home().name,
+    )
+    return {one.lower() for one in names}

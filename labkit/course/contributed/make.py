@@ -15,7 +15,7 @@ from typing import Any
 
 from labkit import __version__
 from labkit.course import files, report, table
-from labkit.course.contributed import REPORTS, check, fingerprint, name, shape
+from labkit.course.contributed import REPORTS, check, fingerprint, name, personal, shape
 from labkit.errors import LabkitError
 
 _GIB = 2**30
@@ -207,7 +207,7 @@ def _processor() -> str | None:
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     named = found.group(1) if found else platform.processor()
     shown = re.sub(r"\s+", " ", re.sub(r"[^\w ()+@.,/®™\[\]-]", " ", named, flags=re.ASCII)).strip()[:80]
-    return shown if re.match(r"[A-Za-z0-9]", shown) else None
+    return shown if re.match(r"[A-Za-z0-9]", shown) and not personal.kinds(shown) else None
 
 
 def _rocm(snapshot: Mapping[str, Any]) -> str | None:

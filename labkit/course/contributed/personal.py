@@ -32,9 +32,9 @@ _WORD_OF_HOST = re.compile(
     r"\b(?:DESKTOP|LAPTOP|WIN|WORKSTATION)-[A-Z0-9]{5,}\b|\b[\w-]+(?:s-)?MacBook[\w-]*\b|\b\w+-(?:pc|laptop|desktop|workstation)\b",
     re.I,
 )
-# an address is private or not, a version has fewer or larger parts: in a report nothing else has four small numbers
-_FOUR_NUMBERS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]|-\d)")
-_MAC = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}|[0-9A-Fa-f]{12})(?![0-9A-Fa-f])")
+# a version of four small numbers begins below 8, as WSL's kernels do; nothing else in a report has four
+_FOUR_NUMBERS = re.compile(r"(?<![\w.])(?:[89]|\d{2,3})(?:\.\d{1,3}){3}(?![\w.]|-\d)")
+_MAC = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}|[0-9A-Fa-f]{12})(?![0-9A-Fa-f])")
 _LONG_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?(?=[0-9A-Fa-f]*\d)[0-9A-Fa-f]{16,}(?![0-9A-Za-z])")
 _SERIAL = re.compile(r"\b(?:s/?n|serial(?:[ _-]?(?:no|number|nr))?|asset[ _]?tag)\b[\s:=#.]*[A-Z0-9-]{4,}", re.I)
 _TOKEN = re.compile(
