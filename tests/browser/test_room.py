@@ -158,6 +158,59 @@ def test_the_gauge_shows_numbers_and_rests_when_nobody_looks(room: Room) -> None
         page.evaluate("() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); }")
 
 
+def simulated(number: int) -> dict[str, Any]:
+    """A GPU as the server tells of it; the last of four sleeps and tells nearly nothing."""
+    told = {
+        "use_percent": 12.0 * number + 1,
+        "memory_used_bytes": number << 34,
+        "memory_total_bytes": 192 << 30,
+        "power_w": 90.0 + 80 * number,
+        "temperature_c": 41.0 + number,
+    }
+    if number % 4 == 3:
+        told |= dict.fromkeys(("use_percent", "power_w", "temperature_c"), None)  # type: ignore[arg-type]
+    sourced = {
+        key: {"value": one, "source": "not available" if one is None else "simulated"} for key, one in told.items()
+    }
+    return {"name": f"GPU {number}", "kind": "gpu", **sourced}
+
+
+def test_eight_simulated_gpus_fit_a_projector(room: Room) -> None:
+    page = room.page
+    answer = {"devices": [simulated(number) for number in range(8)], "note": "Simulated."}
+    page.route("**/labkit/gauge*", lambda route: route.fulfill(json=answer))
+    try:
+        page.evaluate("async () => { await window.jupyterapp.commands.execute('rocm-labs:gauge'); }")
+        large = page.locator(".rl-gauge")
+        large.get_by_role("heading", name="GPU 7").wait_for(timeout=WAIT_MS)
+        assert large.locator(".rl-card").count() == 8
+        words = large.locator(".rl-card").nth(3).inner_text()
+        assert words.count("not available") == 3 and "48.0/192 GiB" in words and "0 W" not in words
+        assert "8 GPUs · busiest: GPU 6, 73 %" in page.locator(".rl-status button").inner_text()
+        page.wait_for_timeout(4000)
+        assert axe(page, ".rl-gauge") == []
+        recipe.picture(page, "room_gauge_eight")
+        over = large.evaluate("node => [node.scrollWidth - node.clientWidth, node.scrollHeight - node.clientHeight]")
+        assert max(over) <= 1, "all of them are seen at once"
+    finally:
+        page.unroute("**/labkit/gauge*")
+
+
+def test_a_server_that_is_gone_is_a_sentence(room: Room) -> None:
+    page = room.page
+    page.route("**/labkit/**", lambda route: route.abort())
+    try:
+        page.locator(".rl-gauge").get_by_text("The Jupyter server does not answer.").wait_for(timeout=WAIT_MS)
+        room.start_page().get_by_role("alert").get_by_text("The Jupyter server does not answer.").wait_for(
+            timeout=WAIT_MS
+        )
+        recipe.picture(page, "room_start_gone")
+    finally:
+        page.unroute("**/labkit/**")
+    page.locator(".rl-start").get_by_role("button", name="Try again").press("Enter")
+    page.locator(".rl-start").get_by_role("heading", name="Lessons").wait_for(timeout=WAIT_MS)
+
+
 def test_it_is_accessible_in_both_themes_and_fits_a_phone(room: Room) -> None:
     page = room.page
     room.start_page()

@@ -92,7 +92,7 @@ function brief(devices) {
   const told = devices.filter(one => known(one.use_percent.value));
   if (!told.length) return `${devices.length} GPUs`;
   const most = told.reduce((a, b) => (b.use_percent.value > a.use_percent.value ? b : a));
-  return `${devices.length} GPUs · busiest ${most.name} ${percent(most)}`;
+  return `${devices.length} GPUs · busiest: ${most.name}, ${percent(most)}`;
 }
 
 /** The item of the status bar; it opens the large view. */
@@ -176,12 +176,13 @@ export function gaugePage(lib, clock) {
       const note = clock.problem || (last && last.note) || '';
       if (this._note.textContent !== note) this._note.textContent = note;
       this._cards.classList.toggle('rl-old', Boolean(clock.problem));
-      if (last) show(this._cards, ...last.devices.map(device => card(device, clock.history)));
+      this._cards.classList.toggle('rl-many', Boolean(last) && last.devices.length > 2);
+      if (last) show(this._cards, ...last.devices.map(device => card(device, clock.history, last.devices.length > 2)));
     }
   };
 }
 
-function card(device, history) {
+function card(device, history, many) {
   const past = history.map(one => [one.at, one.devices.find(other => other.name === device.name)?.use_percent.value ?? null]);
   const share =
     known(device.memory_used_bytes.value) && device.memory_total_bytes.value
@@ -191,12 +192,12 @@ function card(device, history) {
     'section',
     { class: 'rl-card', 'aria-label': device.name },
     h('h2', {}, device.name, h('span', { class: 'rl-small' }, device.kind === 'cpu' ? 'no GPU is seen; all cores together' : '')),
-    h('p', { class: 'rl-big' }, h('span', { class: 'rl-name' }, 'use'), h('strong', {}, percent(device))),
+    h('p', { class: 'rl-big' }, h('span', { class: 'rl-name' }, 'use'), h('strong', { class: known(device.use_percent.value) ? '' : 'rl-none' }, percent(device))),
     curve(past),
     h(
       'dl',
       {},
-      value(device.kind === 'cpu' ? 'memory (RAM)' : 'memory', memory(device), share),
+      value(device.kind === 'cpu' ? 'memory (RAM)' : 'memory', many ? memory(device).replace(' of ', '/') : memory(device), share),
       value('power', named(device.power_w, 'W')),
       value('temperature', named(device.temperature_c, '°C'))
     ),

@@ -151,7 +151,7 @@ export function startPage(app, lib) {
     }
 
     row(lesson, found) {
-      const needs = lesson.needs.length ? `after ${lesson.needs.join(' and ')}` : '';
+      const needs = lesson.needs.length ? `after lesson ${lesson.needs.join(' and ')}` : '';
       const canReset = !found.no_reset && lesson.copy !== 'as published';
       return h(
         'li',
