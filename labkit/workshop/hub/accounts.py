@@ -44,6 +44,10 @@ class Account:
         return self.home / "notebooks"
 
     @property
+    def temporary(self) -> Path:
+        return self.home / "tmp"
+
+    @property
     def progress(self) -> Path:
         return self.home / "progress.jsonl"
 
@@ -104,6 +108,8 @@ class Folder:
             raise LabkitError(
                 f"'{name}' is no name for the hub.", "up to 32 of a-z, 0-9, _ and -, beginning with a letter."
             )
+        if first_uid is not None and first_uid < 1000:  # a number that was forgotten would be root's own
+            raise LabkitError("The learners' user ids are not set.", f"set c.LeaseSpawner.first_uid in {self.config}.")
         number = self._number(name)
         uid = None if first_uid is None else first_uid + number
         account = Account(name, number, self.path / "homes" / name, self.path / "run" / str(number), uid)
@@ -185,7 +191,7 @@ def as_learner(account: Account, arguments: Sequence[str], *, root: Path, timeou
         who = {"user": account.uid, "group": account.uid, "extra_groups": []}
     try:
         done = subprocess.run(
-            [sys.executable, "-m", *arguments], cwd=account.home, env=environ, capture_output=True, text=True,
+            [sys.executable, "-s", "-m", *arguments], cwd="/", env=environ, capture_output=True, text=True,
             encoding="utf-8", errors="replace", timeout=timeout_s, check=False, umask=0o077, **who,  # type: ignore[call-overload]
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -42,9 +42,14 @@ def main(options: argparse.Namespace) -> int:
     return _write_and_start(folder, options)
 
 
+def is_root() -> bool:
+    """Only root can give learners user ids of their own."""
+    return sys.platform == "linux" and os.geteuid() == 0
+
+
 def default_folder(environ: Mapping[str, str], uid: int | None = None) -> Path:
     """Where the hub is kept: /var/lib for root (learners must be able to pass through), else the user's own state folder."""
-    if (os.geteuid() if uid is None else uid) == 0:
+    if is_root() if uid is None else uid == 0:
         return Path("/var/lib/labkit/hub")
     home = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(home) / "labkit" / "hub"
@@ -76,7 +81,7 @@ def _write_and_start(folder: Path, options: argparse.Namespace) -> int:
 def _write(place: Any, options: argparse.Namespace) -> None:
     from labkit.workshop.hub import accounts, configuration, gpus, leases, limits, proxy
 
-    root = os.geteuid() == 0
+    root = is_root()
     if not root and not options.trust_learners:
         raise LabkitError(
             "Without root all learners run as you: each can read and change the others' files, and yours.",
@@ -160,11 +165,16 @@ def _start(place: Any) -> int:
     place.make()
     settings = read(place.config)
     authenticator, spawner = settings.get("WorkshopAuthenticator", {}), settings.get("LeaseSpawner", {})
-    separate = os.geteuid() == 0
+    separate = is_root()
     if not separate and not spawner.get("trust_learners", False):
         raise LabkitError(
             "This hub was made for root: without it learners are not protected from each other.",
             f"sudo {labkit('workshop hub -o', str(place.path))}, or set trust_learners in {place.config}.",
+        )
+    if separate and int(spawner.get("first_uid", 0)) < 1000:
+        raise LabkitError(
+            "This hub was made without root: there are no user ids for its learners.",
+            "begin a new folder as root, or start this one as the user who made it.",
         )
     if separate:
         check_reachable(place.path)
@@ -295,7 +305,7 @@ def _progress(folder: Path, output: Path) -> int:
     from labkit.workshop.hub.spawner import consents
 
     place = _there(folder)
-    first_uid = read(place.config).get("LeaseSpawner", {}).get("first_uid") if os.geteuid() == 0 else None
+    first_uid = read(place.config).get("LeaseSpawner", {}).get("first_uid") if is_root() else None
     rows, problems = progress.collect(place, consents(place), first_uid)
     for problem in problems:
         say(f"Left out: {problem}")

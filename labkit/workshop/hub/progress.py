@@ -1,30 +1,41 @@
 """What the learners who agreed have passed, in one table for the teacher.
 
 Each agreement is the learner's own choice on the page where their server starts; without one, their file is not even opened.
-It is read as the learner (``python -m labkit.workshop.hub.progress FILE``), and only what ``labkit progress --export`` gives.
+Of it only that is taken which ``labkit progress --export`` gives.
 """
 
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
-import sys
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import LabkitError
-from labkit.importable import ROOT
-from labkit.workshop.hub.accounts import Folder, as_learner
+from labkit.learn import overview
+from labkit.learn.records import entry
+from labkit.learn.records.file import MOST_BYTES
+from labkit.workshop.hub.accounts import Folder
 
 
-def of_file(path: Path) -> dict[str, Any]:
-    """The export of one progress file. Raises records' CannotSave where it cannot be read."""
-    from labkit.learn import overview
-    from labkit.learn.records import file
+def of_file(path: Path, owner: int) -> dict[str, Any]:
+    """The export of one progress file, which must be ``owner``'s own: no link, no pipe, nobody else's file under this name.
 
-    return overview.export(file.load(path).entries)
+    Raises OSError where it cannot be read. A missing file is somebody who passed nothing.
+    """
+    try:
+        stream = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return overview.export({})
+    with os.fdopen(stream, "rb") as file:
+        facts = os.fstat(stream)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != owner:
+            raise OSError(errno.EPERM, "it is not the learner's own file", str(path))
+        return overview.export(entry.parse(file.read(MOST_BYTES)).entries)
 
 
 def collect(place: Folder, answers: Mapping[str, str], first_uid: int | None) -> tuple[list[dict[str, Any]], list[str]]:
@@ -41,10 +52,10 @@ def collect(place: Folder, answers: Mapping[str, str], first_uid: int | None) ->
             continue
         account = place.account(name, first_uid)
         try:
-            text = as_learner(account, ["labkit.workshop.hub.progress", str(account.progress)], root=ROOT)
-            export = json.loads(text)
-        except (LabkitError, ValueError) as error:
-            problems.append(str(error) if answer == "named" else "one unnamed learner's progress cannot be read")
+            export = of_file(account.progress, os.geteuid() if account.uid is None else account.uid)
+        except OSError as error:
+            who = name if answer == "named" else "somebody without a name"
+            problems.append(f"{who}, whose progress cannot be read ({error.strerror or error})")
             continue
         (named if answer == "named" else unnamed).append({"learner": name, **export})
     unnamed.sort(key=lambda row: (-row["passed"], json.dumps(row["lessons"], sort_keys=True)))
@@ -61,7 +72,3 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
         each = [f"{lesson['passed']} of {lesson['of']}" for lesson in row["lessons"]]
         table.writerow([row["learner"], row["passed"], row["of"], *each])
     return text.getvalue()
-
-
-if __name__ == "__main__":
-    print(json.dumps(of_file(Path(sys.argv[1]))))

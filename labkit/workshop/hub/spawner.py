@@ -187,6 +187,8 @@ class LeaseSpawner(LocalProcessSpawner):
         try:
             async with cls._turns:
                 cls.queue.remove(self.user.name)
+                if not self._start_pending:
+                    raise CannotStart("That took too long. Try again.")  # JupyterHub has given this start up
                 return await self._start_now()
         finally:
             if self.user.name in cls.queue:
@@ -276,6 +278,7 @@ class LeaseSpawner(LocalProcessSpawner):
             "USER": account.name,
             "LOGNAME": account.name,
             "SHELL": "/bin/bash",
+            "TMPDIR": str(account.temporary),  # counts as theirs, and fills no /tmp
             "JUPYTER_RUNTIME_DIR": str(account.runtime),
             "LABKIT_PROGRESS": str(account.progress),
             MARK: str(account.home),
@@ -292,7 +295,7 @@ class LeaseSpawner(LocalProcessSpawner):
         account, limits = self.account, self.limits
         gpu = self.book.read().of(name) is not None
         groups = device_groups() if gpu and not self.pretended else []
-        log, start = str(account.home / "server.log"), str(account.notebooks)
+        log, start, temporary = str(account.home / "server.log"), str(account.notebooks), str(account.temporary)
         group = None
         if self.group is not None:
             try:
@@ -312,6 +315,8 @@ class LeaseSpawner(LocalProcessSpawner):
                 os.setgid(account.uid)
                 os.setuid(account.uid)
             os.chdir(start)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(temporary)  # noqa: PTH102
             said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
             os.dup2(said, 1)
             os.dup2(said, 2)

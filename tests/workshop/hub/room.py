@@ -25,6 +25,7 @@ from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
 from labkit.importable import ROOT
+from labkit.workshop.hub import proxy
 from labkit.workshop.hub.accounts import reachable
 
 TEACHER, PASSWORD = "teacher", "correct horse battery"
@@ -80,8 +81,12 @@ class Hub:
 
     def environment(self) -> dict[str, str]:
         # the environment is ready: set-up need not look
+        tools = ROOT / "build" / "hub-proxy"  # installed once for all tests, where it is not on PATH
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(Path(proxy.ensure(tools)).parent)])
         return {
             **os.environ,
+            "PATH": path,
+            "HUB_OF_TEST": str(self.folder),  # by which its proxy is found
             "LABKIT_ENV": sys.prefix,
             "LABKIT_SETUP_DONE": sys.prefix,
             "PYTHONPATH": str(ROOT),
@@ -212,7 +217,7 @@ class Learner:
                 return ""
             page = self.get(f"/hub/spawn-pending/{self.name}").text
             failed = re.search(r'<p class="spawn-error[^>]*>(.*?)</p>', page, re.DOTALL) or re.search(
-                r"(Spawn failed.*?)</p>", page, re.DOTALL
+                r"(Spawn failed.*?)Would you like", page, re.DOTALL
             )
             if failed:
                 return re.sub(r"<[^>]+>|\s+", " ", failed.group(1)).strip()
@@ -236,7 +241,7 @@ class Learner:
         return str(answer.json()["id"])
 
     def run(self, kernel: str, code: str, within_s: float = 100) -> str:
-        """What a kernel prints, over its websocket; the text of an error too."""
+        """What a kernel prints, over its websocket; '!raised NAME: TEXT' where it raises."""
         return asyncio.run(self._run(kernel, code, within_s))
 
     async def _run(self, kernel: str, code: str, within_s: float) -> str:
@@ -263,7 +268,7 @@ class Learner:
                 if message["msg_type"] == "stream":
                     said += content["text"]
                 elif message["msg_type"] == "error":
-                    said += f"{content['ename']}: {content['evalue']}"
+                    said += f"!raised {content['ename']}: {content['evalue']}"
                 elif message["msg_type"] == "status" and content["execution_state"] == "idle":
                     return said
         finally:

@@ -1,0 +1,40 @@
+"""Which GPUs are lent, on simulated machines, and what a learner's server is told about its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from labkit.machine import simulate
+from labkit.workshop.hub import gpus
+from labkit.workshop.hub.leases import Lease
+from labkit.workshop.hub.spawner import HIDING, gpu_variables
+
+
+def node(simds: int, cpus: int = 0) -> str:
+    return f"cpu_cores_count {cpus}\nsimd_count {simds}\n"
+
+
+def test_a_gpu_inside_the_processor_counts_but_is_not_lent() -> None:
+    kfd = {"10": node(400), "0": node(0, 64), "2": node(400), "1": node(8, 16)}
+    assert gpus.found({"kfd": kfd}) == ("1", "2"), "index 0 is the processor's own; node 10 comes after node 2"
+
+
+def test_no_gpu_no_lease() -> None:
+    assert gpus.found({}) == () and gpus.found({"kfd": {"0": node(0, 8)}}) == ()
+
+
+@pytest.mark.parametrize("name", simulate.names())
+def test_simulated_machines(name: str) -> None:
+    found = gpus.found(simulate.snapshot(name, []))
+    assert found == tuple(sorted(found, key=int))
+
+
+def test_a_lent_gpu_is_the_only_one_that_is_seen() -> None:
+    assert gpu_variables(Lease("3", "ada", ""), pretended=False) == {"ROCR_VISIBLE_DEVICES": "3", "LABKIT_HUB_GPU": "3"}
+    assert "pretended" in gpu_variables(Lease("3", "ada", ""), pretended=True)["LABKIT_HUB_GPU"]
+
+
+def test_without_a_lease_there_is_none() -> None:
+    hidden = gpu_variables(None, pretended=False)
+    assert hidden["ROCR_VISIBLE_DEVICES"] == hidden["HIP_VISIBLE_DEVICES"] == "-1"
+    assert set(hidden) - {"LABKIT_HUB_GPU"} <= set(HIDING)
