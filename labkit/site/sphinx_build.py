@@ -75,6 +75,8 @@ def settings(title: str, documents: Documents, static: list[Path], extra: Path) 
                 "enableEnrichment": False,
                 "enableComplexity": False,
                 "enableAssistiveMml": True,
+                # its menu sets the same once more from settings of its own
+                "menuOptions": {"settings": {"enrich": False, "speech": False, "braille": False, "assistiveMml": True}},
             },
         },
         "nb_ipywidgets_js": {

@@ -193,7 +193,7 @@ def clone(root: Path, repository: str = "") -> Course:
             notebooks,
             "02",
             "third",
-            markdown("Math: $E = m c^2$ and $$\\int_0^1 \\mathcal{L}(x)\\,dx$$"),
+            markdown("Math: $E = m c^2$ and\n\n$$\n\\int_0^1 \\mathcal{L}(x)\\,dx\n$$"),
             code("slider"),
         ),
     )

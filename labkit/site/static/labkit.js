@@ -23,3 +23,8 @@ for (const button of document.querySelectorAll("nav.bd-links summary:not([aria-l
   const link = button.closest("li")?.querySelector("a");
   button.setAttribute("aria-label", `Pages under ${link ? link.textContent.trim() : "it"}`);
 }
+
+// The widget manager asks for MathJax 2 where it sees a MathJax; ours is 4 and needs no asking.
+document.addEventListener("DOMContentLoaded", () => {
+  if (window.MathJax && !window.MathJax.Hub) window.MathJax.Hub = { Queue() {} };
+});
