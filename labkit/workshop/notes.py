@@ -7,16 +7,20 @@ so that a new mistake or a renamed exercise is noticed. Reading the exercises im
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+from labkit import setup
 from labkit.course import table
 from labkit.errors import LabkitError
+from labkit.setup import environment
 
 NOTES = table.NOTEBOOKS / "notes"
 SECTIONS = (
@@ -35,7 +39,7 @@ _NAMED = re.compile(r"^\s*(?:[-*]\s+|#{3,}\s+)?(?:\*\*)?`([^`]+)`")
 def main(options: argparse.Namespace) -> int:
     """Prints the notes of the lessons that were named, or with ``check`` everything that is missing in them."""
     if options.check:
-        return _check(options.lessons)
+        return _elsewhere(options.lessons) if find_spec("torch") is None else _check(options.lessons)
     if not options.lessons:
         print("Notes for the teacher:\n")
         for lesson in table.load().lessons:
@@ -46,6 +50,14 @@ def main(options: argparse.Namespace) -> int:
     width = min(shutil.get_terminal_size((100, 24)).columns, 100) if sys.stdout.isatty() else 100
     print("\n\n".join(as_text(read(lesson), width) for lesson in table.choose(options.lessons)))
     return 0
+
+
+def _elsewhere(names: Sequence[str]) -> int:
+    """The same check inside the course's environment, where there is one: only there is torch, which the exercises import."""
+    place = environment.locate(table.NOTEBOOKS.parent, os.environ)
+    if not place.has_python or environment.is_inside(place):
+        raise _not_installed("there is no torch here")
+    return setup.run_inside(place, ["workshop", "notes", "--check", *names])
 
 
 def _check(names: Sequence[str]) -> int:
@@ -138,7 +150,7 @@ def named(lesson_id: str) -> Named:
         raise _not_installed(error) from error
 
 
-def _not_installed(error: ImportError) -> LabkitError:
+def _not_installed(error: ImportError | str) -> LabkitError:
     return LabkitError(
         f"The exercises cannot be read: {error}.", "run 'python3 -m labkit setup' once, then use its environment."
     )
@@ -237,7 +249,7 @@ def as_text(markdown: str, width: int = 100) -> str:
         elif heading := re.match(r"(#+)\s+(.*)", line):
             end()
             words = _plain(heading[2])
-            under = {1: "=", 2: "-"}.get(len(heading[1]), "")
+            under = {1: "=", 2: "-", 3: "~"}.get(len(heading[1]), "")
             out += [words, *([under * len(words)] if under else [])]
         elif not line.strip():
             end()
