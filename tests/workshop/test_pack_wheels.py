@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from labkit import cli
 from labkit.errors import LabkitError
 from labkit.machine.facts import Gpu, Machine
 from labkit.setup import install
@@ -294,3 +295,14 @@ def test_here_is_this_machine_and_not_foreign() -> None:
     assert not item.foreign and item.plan.build == "rocm"
     (other,) = wanted([], ["3.14" if HERE.python != (3, 14) else "3.13"], HERE)
     assert other.foreign
+
+
+def test_a_path_beside_the_clone_may_be_written_with_dots(tmp_path: Path, monkeypatch: Any) -> None:
+    """As the teacher's page has it: -o ../rocm-labs-pack, called in the clone."""
+    monkeypatch.chdir(command.ROOT)
+    found: list[Wish] = []
+    monkeypatch.setattr(command, "make", found.append)
+    options = cli._parser().parse_args(["workshop", "pack", "-o", "../rocm-labs-pack", "--plan"])
+    assert command.main(options) == 0
+    assert found[0].output == command.ROOT.parent / "rocm-labs-pack" and found[0].plan_only
+    command.check_output(found[0].output, command.ROOT)

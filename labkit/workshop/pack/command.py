@@ -71,7 +71,7 @@ def main(options: argparse.Namespace) -> int:
         raise LabkitError("There is no folder to make the pack in.", "Give one: workshop pack -o DIR.")
     make(
         Wish(
-            Path(options.output).expanduser().absolute(),
+            Path(options.output).expanduser().resolve(),
             options.platforms,
             options.pythons,
             options.packed_torch,
