@@ -54,6 +54,17 @@ class Stopped:
     __repr__ = __str__
 
 
+@dataclass(frozen=True)
+class Own:
+    """What fits the very thing that ``check`` was given beside the answer, where that may differ from the lesson's.
+
+    push: general hints, from vague to concrete. solution: Python source of one right answer.
+    """
+
+    push: tuple[str, ...]
+    solution: str
+
+
 Prepared = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -73,6 +84,8 @@ class Exercise:
     errors: part of an exception's text -> key of the hint that fits when the answer stops with that exception.
     of_result: True where ``check`` gets what the learner's function gave back, not the function: None is then a forgotten
         ``return``.
+    own: called with what ``check`` was given beside the answer (a drawn case, for example); None from it: ``push`` and the
+        solutions file fit.
     """
 
     name: str
@@ -85,6 +98,7 @@ class Exercise:
     prepare: Callable[[Mapping[str, Any]], Prepared] | None = field(default=None)
     errors: Mapping[str, str] = field(default_factory=dict)
     of_result: bool = False
+    own: Callable[..., Own | None] | None = None
 
     def arguments(self, namespace: Mapping[str, Any]) -> Prepared:
         """What ``check`` would be given for the answer in this namespace."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.learn import records, release, stage
-from labkit.learn.exercise import Exercise
+from labkit.learn.exercise import Exercise, Own
 from labkit.learn.exercises import find, find_any, find_quiz
 from labkit.learn.judge import Verdict, judge, sentence
 from labkit.learn.quizzes.judge import judge_quiz, quiz_sentence, quiz_solution, quiz_text
@@ -43,6 +43,7 @@ class Result:
 _tries: dict[str, int] = {}
 _last: dict[str, Verdict] = {}
 _pushes: dict[str, int] = {}
+_own: dict[str, Own] = {}  # hints and answers that fit what check was last given
 _told: set[str] = set()  # exercises whose last mistake hint() has talked about already
 
 
@@ -56,6 +57,7 @@ def check(name: str, *answer: Any, **extra: Any) -> Result:
     Raises LabkitError for a name that is no exercise.
     """
     exercise = find(name)
+    _remember_own(exercise, *answer[1:], **extra)
     result, note = _reach(exercise, judge(exercise, *answer, **extra))
     print(result.message)
     if note:
@@ -102,15 +104,17 @@ def next_hint(name: str) -> str:
     if verdict is not None and not verdict.passed and verdict.key != "not_started" and name not in _told:
         _told.add(name)
         return f"HINT {name}: {_sentence(one, verdict, 2)}"
-    step = min(_pushes.get(name, 0), len(one.push) - 1)
+    push = _own[name].push if name in _own else one.push
+    step = min(_pushes.get(name, 0), len(push) - 1)
     _pushes[name] = step + 1
-    more = "" if step + 1 < len(one.push) else f' That was the last one; solution("{name}") shows one way.'
-    return f"HINT {name} ({step + 1} of {len(one.push)}): {one.push[step]}{more}"
+    more = "" if step + 1 < len(push) else f' That was the last one; solution("{name}") shows one way.'
+    return f"HINT {name} ({step + 1} of {len(push)}): {push[step]}{more}"
 
 
 def solution(name: str) -> None:
     """Print one right answer, from the lesson's file in ``notebooks/solutions``; a quiz's with its reasons.
 
+    Where ``check`` was given a case that is not the lesson's own (a drawn one), the answer is that case's.
     Where a teacher withholds solutions (``labkit.learn.release``), a sentence says so instead. Raises LabkitError where it
     is missing.
     """
@@ -125,7 +129,20 @@ def solution_text(name: str) -> str:
     sentence_instead = release.withheld(name, one.lesson, passed=entry is not None and entry.passed, tries=tries)
     if sentence_instead:
         return sentence_instead
+    if name in _own:
+        return _own[name].solution
     return source_of(one.lesson, name) if isinstance(one, Exercise) else quiz_solution(one)
+
+
+def _remember_own(exercise: Exercise, *beside: Any, **extra: Any) -> None:
+    """Keeps what fits the case that check was given, until check is given another."""
+    _own.pop(exercise.name, None)
+    try:
+        own = exercise.own(*beside, **extra) if exercise.own else None
+    except TypeError:  # check was called with more than the exercise takes; the verdict says so
+        own = None
+    if own is not None:
+        _own[exercise.name] = own
 
 
 def forget(name: str | None = None) -> None:

@@ -11,10 +11,13 @@ import pytest
 
 pytest.importorskip("torch")
 
+from labkit.catalog.findings import codes
+from labkit.devices.stack import layers
 from labkit.errors import LabkitError
-from labkit.learn import check, forget, proofs
-from labkit.learn.exercises.troubleshooting_lab import EXERCISES, Case, cases
-from labkit.learn.solutions import path_of
+from labkit.learn import check, forget, hint, proofs, solution
+from labkit.learn.exercises.troubleshooting_lab import EXERCISES, QUIZZES, Case, cases
+from labkit.learn.solutions import blocks, path_of
+from labkit.machine import simulate
 from labkit.show.diagnosis import doctor
 
 NAMES = [exercise.name for exercise in EXERCISES]
@@ -93,7 +96,74 @@ def test_a_case_can_be_asked_and_a_live_fault_cannot(capsys: pytest.CaptureFixtu
         FIXED["verdict_9"].ask("groups")
 
 
+def _asked_in_the_notebook() -> dict[str, set[str]]:
+    """Case -> the topics that its prepared cell asks for."""
+    asked: dict[str, set[str]] = {}
+    for cell in json.loads(proofs.notebook_of("10").read_text(encoding="utf-8"))["cells"]:
+        for number, topics in re.findall(r"^case_(\d+)\.ask\((.+?)\)", "".join(cell["source"]), re.MULTILINE):
+            asked.setdefault(number, set()).update(re.findall(r'"([^"]+)"', topics))
+    return asked
+
+
+def test_the_prepared_questions_suit_every_machine_that_can_be_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = _asked_in_the_notebook()
+    assert len(asked) == 8 and "rocminfo" in asked["5"]
+    topics = sorted(set().union(*asked.values()))
+    for machine in simulate.healthy():
+        for fault in ("", *(code for code in simulate.faults(machine) if codes()[code].severity != "info")):
+            made = Case("x", "x", "x", "x", "x", (), (), simulate.snapshot(machine, [fault] if fault else []))
+            made.ask(*topics)
+            said = "\n" + capsys.readouterr().out
+            assert all(f"\n{topic}:" in said for topic in topics), (machine, fault)
+    assert cases(11)["verdict_5"].snapshot["simulated_name"].startswith("windows")
+    cases(11)["verdict_5"].ask(*asked["5"])
+    assert "rocminfo: no answer on this machine\n" in capsys.readouterr().out
+
+
+def test_a_topic_that_no_machine_has_is_still_refused() -> None:
+    with pytest.raises(LabkitError, match="has no 'rokminfo'"):
+        FIXED["verdict_2"].ask("groups", "rokminfo")
+
+
 # -------------------------------------------------------------------------------------------------------------- draws
+
+
+@pytest.mark.parametrize("seed", (1, 11))
+def test_solution_and_hint_of_a_drawn_case_are_its_own(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, case in cases(seed).items():
+        if not case.snapshot:
+            continue
+        forget()
+        for _ in range(3):
+            check(name, {"cause": "gremlins", "fix": "none"}, case)
+        assert f'solution("{name}")' in capsys.readouterr().out
+        solution(name)
+        told = capsys.readouterr().out
+        space: dict[str, Any] = {}
+        exec(told, space)
+        assert check(name, space[name], case) and right_text(case) in told
+        forget()
+        capsys.readouterr()
+        hint(name)
+        hint(name)
+        assert case.pointer in capsys.readouterr().out
+        check(name, ..., FIXED[name])
+        capsys.readouterr()
+        solution(name)
+        assert f'"cause": "{FIXED[name].cause}"' in capsys.readouterr().out, "the course's own again"
+    check("verdict_1", ..., "no case")
+    solution("verdict_1")
+    assert FIXED["verdict_1"].cause in capsys.readouterr().out
+    forget()
+
+
+def test_what_is_not_of_a_drawn_case_says_so() -> None:
+    written = blocks(path_of("10").read_text(encoding="utf-8"))
+    lines = path_of("10").read_text(encoding="utf-8").splitlines()
+    for case in MACHINES:
+        assert any(line.startswith(f"{case.name} = ") and "draw = 0" in line for line in lines), case.name
+        assert "draw = 0" in written[case.name], "solution() shows it, too"
+    assert all("written for the course's own case" in case.story for case in cases(3).values() if case.snapshot)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -164,6 +234,25 @@ def test_an_instructor_draws_cases_and_sees_the_answers() -> None:
             assert f"[{case.cause}]" in text
     assert text.count("TODO verdict_") == 12 and "Score: 0 of 12" in text
     assert "clock-read-too-early" in text
+
+
+def test_the_floors_are_counted_as_the_table_and_the_map_have_them() -> None:
+    text = proofs.notebook_of("10").read_text(encoding="utf-8")
+    table = re.search(r"word_table\(\[.*?\], title", "".join(json.loads(text)["cells"][5]["source"]), re.DOTALL)
+    assert table
+    floors = re.findall(r'^    \["(\w+)",', table[0], re.MULTILINE)
+    words = ("no", "one", "two", "three", "four", "five")
+    above = words[floors.index("PyTorch") - floors.index("driver")]
+    assert re.search(rf"PyTorch is {above} floors(?: |\\n\",\s*\")above it", text)
+    drawn = layers(simulate.snapshot("rx7900xtx", ["driver-not-loaded"]))
+    names = [layer.name for layer in drawn]
+    assert words[names.index("Driver") - names.index("PyTorch")] == above
+    assert [layer.name for layer in drawn if layer.state == "bad"] == ["/dev/kfd and /dev/dri", "Driver"]
+    assert "the driver is dark, and so are the doors" in text and "complete, PyTorch too" in text
+    quiz = next(quiz for quiz in QUIZZES if quiz.name == "first_dark_floor")
+    option = next(option for option in quiz.options if option.text == "the environment")
+    higher = words[floors.index("environment") - floors.index("permission")]
+    assert f"it lies {higher} floor higher" in option.why
 
 
 def test_the_notebook_gives_no_verdict_away() -> None:

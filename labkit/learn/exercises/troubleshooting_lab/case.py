@@ -5,12 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from typing import Any
 
 from labkit.errors import LabkitError
+from labkit.machine import simulate
+from labkit.machine.probes.tools import TOOLS
 from labkit.machine.report import command_in
-from labkit.show.questions import ask
+from labkit.show import questions
 
 _SIMULATED = "simulated: this machine exists only on paper"
 _LIVE = "live: it happens here, in a process of its own"
@@ -55,11 +58,16 @@ class Case:
     def ask(self, *topics: str) -> None:
         """Prints what this machine's snapshot holds on each topic; without a topic, what can be asked.
 
-        Raises LabkitError for a live fault, which has no snapshot, and for a topic that does not exist.
+        A topic that other machines answer and this one does not (rocminfo on Windows) is an answer, too: it says so. Raises
+        LabkitError for a live fault, which has no snapshot, and for a topic that no machine has.
         """
         if not self.snapshot:
             raise LabkitError("This fault is live: there is no snapshot to ask.", "Read what the cell above printed.")
-        print(ask(self.snapshot, *topics))
+        if not topics:
+            print(questions.ask(self.snapshot))
+        for topic in topics:
+            missing = topic in _elsewhere() and topic not in questions.topics(self.snapshot)
+            print(f"{topic}: no answer on this machine" if missing else questions.ask(self.snapshot, topic))
 
     @property
     def label(self) -> str:
@@ -98,6 +106,15 @@ _CELL = (
 
 
 _MEANS = {"cause": "what it means", "fix": "what would be done"}
+
+
+@cache
+def _elsewhere() -> frozenset[str]:
+    """What some machine can be asked: tools and files of a full snapshot, and all that a simulated machine answers."""
+    told = [questions.topics(simulate.snapshot(name)) for name in simulate.healthy()]
+    return frozenset(
+        ("modprobe", "gcc", *(tool.name for tool in TOOLS), *(topic for topics in told for topic in topics))
+    )
 
 
 def _list(word: str, choices: tuple[Choice, ...]) -> str:

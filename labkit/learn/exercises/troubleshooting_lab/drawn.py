@@ -65,7 +65,8 @@ def _case(name: str, machine: str, fault: str, dice: random.Random) -> Case | No
     return Case(
         name,
         f"A drawn case: {title}",
-        "Somebody brings this machine to you, and tells no more than what the screen shows.",
+        "Somebody brings this machine to you, and tells no more than what the screen shows. (The rule above and the comments "
+        "below were written for the course's own case: they hold, but they need not point at this fault.)",
         screen(snapshot),
         f"What is there: {right.evidence[0]}",
         tuple(Choice(one.code, one.meaning, _why(one, right, fixing=False)) for one in found),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from typing import Any
 
-from labkit.learn.exercise import Exercise, Hint, KnownMistake, Wrong
+from labkit.learn.exercise import Exercise, Hint, KnownMistake, Own, Wrong
 from labkit.learn.exercises.troubleshooting_lab.case import Case, Choice
 from labkit.learn.exercises.troubleshooting_lab.drawn import draw_cases
 from labkit.learn.exercises.troubleshooting_lab.live import live_cases
@@ -91,6 +91,21 @@ def _probe_of(name: str) -> Callable[..., None]:
     return probe
 
 
+_PUSH = "Ask for evidence before you choose: which part of the machine do you know to be fine?"
+
+
+def _own_of(name: str) -> Callable[..., Own | None]:
+    def own(case: Any = None) -> Own | None:
+        """The hints and the answer of a drawn case; None for the course's own, whose answer is in the solutions file."""
+        if not isinstance(case, Case) or case is _fixed()[name]:
+            return None
+        fix = next(choice.text for choice in case.fixes if choice.key == case.fix)
+        answer = f'{name} = {{"cause": "{case.cause}", "fix": "{case.fix}"}}'
+        return Own((_PUSH, case.pointer), f"# {case.title}\n{answer}\n# {case.fix}: {fix}")
+
+    return own
+
+
 def _exercise(case: Case) -> Exercise:
     wrong = [
         (part, choice)
@@ -107,7 +122,8 @@ def _exercise(case: Case) -> Exercise:
         lesson="10",
         probe=_probe_of(case.name),
         hints={**_HINTS, **{_key(part, choice): Hint(_PLACE, _PLACE + " {pointer}") for part, choice in wrong}},
-        push=("Ask for evidence before you choose: which part of the machine do you know to be fine?", case.pointer),
+        push=(_PUSH, case.pointer),
+        own=_own_of(case.name),
         mistakes=(
             *(
                 KnownMistake(

@@ -15,7 +15,7 @@ first_dark_floor = OneOf(
         Option("the driver", "amdgpu is loaded and has made its doors: this floor is lit."),
         Option(
             "the environment",
-            "the variable is dark too, but it lies two floors higher; nobody can see yet whether it does harm, because "
+            "the variable is dark too, but it lies one floor higher; nobody can see yet whether it does harm, because "
             "this user cannot open the doors.",
         ),
         Option(
