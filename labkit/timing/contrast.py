@@ -109,7 +109,7 @@ class Comparison:
         return tuple(notes)
 
     def _rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        head = ("function", "median per call", "IQR", f"ratio: time over {self.baseline}'s", "verdict")
+        head = ("function", "median per call", "IQR", f"ratio: time over that of {self.baseline}", "verdict")
         by_name = {contrast.name: contrast for contrast in self.contrasts}
         rows: list[tuple[str, ...]] = []
         for m in self.measurements:

@@ -79,7 +79,9 @@ def draw_ratios(contrasts: Sequence[Contrast], baseline: str, footer: str, ax: A
         ax.set_xlim(low - margin, high + margin)
     ax.set_yticks(range(len(contrasts)), [c.name for c in contrasts])
     ax.set_ylim(len(contrasts) - 0.5, -0.7)
-    ax.set_xlabel(f"time divided by {baseline}'s   (bar: 95 % interval; left of 1 is faster)\n{footer}", fontsize=8)
+    ax.set_xlabel(
+        f"time divided by that of {baseline}   (bar: 95 % interval; left of 1 is faster)\n{footer}", fontsize=8
+    )
     _plain(ax)
     return ax
 

@@ -156,3 +156,13 @@ def test_a_ratio_and_its_interval_point_one_way_in_everything_that_is_shown(cloc
     for shown in (str(c), c._repr_html_()):
         assert "ratio of times 0.0769, 95 % interval 0.0769 to 0.0769" in shown and "13.0 to 13.0" not in shown
         assert "median of the rounds" in shown and "ratio of the two medians" in shown
+
+
+def test_a_name_of_several_words_reads_as_english(clock: Any) -> None:
+    import matplotlib.pyplot as plt
+
+    c = compare({"places of their own": clock.work(2e-3), "one block": clock.work(2e-3)}, stopwatch=clock.stopwatch())
+    axes = c.plot()
+    for text in (str(c), c._repr_html_(), axes.get_xlabel()):
+        assert "that of places of their own" in text and "own's" not in text
+    plt.close(axes.figure)
