@@ -109,7 +109,7 @@ def table(lines: Sequence[Line]) -> str:
     text += ["", f"{len(ready)} of {len(lines)} are ready."]
     if waiting:
         text.append(
-            f"{len(waiting)} of them have all packages but have not been set up (env=no): their first start takes some minutes."
+            f"Of these, {len(waiting)} with all packages but not set up yet (env=no): the first start there takes some minutes."
         )
     points = dict.fromkeys(name for line in lines for name in line.failed)
     for name in points:

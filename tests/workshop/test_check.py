@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -172,6 +173,13 @@ def test_every_point_has_a_remedy(in_pack: Here) -> None:
         assert "What to do: " in str(replace(point, good=False))
 
 
+def test_the_teacher_s_page_says_what_to_do_for_every_point() -> None:
+    page = (ROOT / "notebooks" / "pages" / "teaching.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(lines.REMEDIES)
+    (example,) = lines.parse(page)
+    assert example.ready, "its example is a line that the command could print"
+
+
 # -- the line ----------------------------------------------------------------------------------------------------------
 
 
@@ -234,7 +242,7 @@ def test_lines_become_a_table(tmp_path: Path, capsys: Any) -> None:
     assert [row.split()[1] for row in rows[1:4]] == ["2", "9", "10"], (
         "sorted as numbers, the last line of each seat counts"
     )
-    assert "2 of 3 are ready." in said and "1 of them have all packages but" in said
+    assert "2 of 3 are ready." in said and "Of these, 1 with all packages" in said
     assert "disk (seat 9): free some space" in said and "wheels" not in said
     file.write_text(CHAT.replace("NOT READY (disk)", "READY"), encoding="utf-8")
     assert check.collect([str(file)]) == 0
