@@ -262,3 +262,16 @@ def test_the_start_script_sets_up_from_the_wheels_that_fit(tmp_path: Path) -> No
         timeout=280,
     )
     assert again.returncode == 0 and "From the pack" not in again.stdout, "what is set up is not looked at again"
+
+
+def test_the_check_script_asks_for_the_same_python_as_the_start(pack: Path, monkeypatch: Any) -> None:
+    """A machine with two Pythons, of which the pack serves the one that is not called python3."""
+    other = replace(CPU, python="3.98")
+    (pack / "pack.json").write_text(table(other).as_json(), encoding="utf-8")
+    called: list[list[str]] = []
+    monkeypatch.setattr(use, "other_python", lambda version, which: [f"python{version}"])
+    monkeypatch.setattr(use.subprocess, "call", lambda words, cwd: called.append(words) or 7)
+    assert use.main(["workshop", "check", "--seat", "3"], root=pack / "course") == 7
+    assert called == [["python3.98", "-m", "labkit.workshop.pack.use", "workshop", "check", "--seat", "3"]]
+    for name in ("check.sh", "check.bat"):
+        assert "labkit.workshop.pack.use workshop check" in (pack / name).read_text(encoding="utf-8")

@@ -27,7 +27,9 @@ cd /d "%~dp0course" || exit /b 1
 set PYTHONUTF8=1
 where py >nul 2>nul
 if %errorlevel% equ 0 (py -3 -m {module}{arguments} %*) else (python -m {module}{arguments} %*)
-if errorlevel 1 pause
+set code=%errorlevel%
+if %code% neq 0 pause
+exit /b %code%
 """
 _MINORS = range(14, 9, -1)
 _SCRIPTS = {
@@ -36,7 +38,11 @@ _SCRIPTS = {
         "labkit.workshop.pack.use",
         "",
     ),
-    "check": ("Says whether this computer is ready for the workshop; changes nothing.", "labkit", " workshop check"),
+    "check": (
+        "Says whether this computer is ready for the workshop; changes nothing.",
+        "labkit.workshop.pack.use",  # with the same Python as the start
+        " workshop check",
+    ),
 }
 
 
