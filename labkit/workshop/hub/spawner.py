@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from jupyterhub.spawner import LocalProcessSpawner
+from tornado import web
 from tornado.ioloop import PeriodicCallback
 from traitlets import Bool, Float, Int, List, Unicode, default
 
@@ -31,11 +32,11 @@ _WATCH_S = 4.0
 _FOLDERS_S = 60.0
 
 
-class CannotStart(Exception):
-    """JupyterHub shows ``jupyterhub_message`` on the learner's page."""
+class CannotStart(web.HTTPError):
+    """JupyterHub shows ``jupyterhub_message`` on the learner's page; of another exception it would show 'Unhandled error' there."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
+        super().__init__(409, message)
         self.jupyterhub_message = message
 
 
@@ -183,43 +184,16 @@ class LeaseSpawner(LocalProcessSpawner):
             cls._turns = asyncio.Semaphore(max(1, self.starts_at_once))
         consent = str(self.user_options.get("progress", consents(self.place).get(self.user.name, "no")))
         set_consent(self.place, self.user.name, consent)
-        cls.queue.append(self.user.name)
-        try:
-            async with cls._turns:
-                cls.queue.remove(self.user.name)
-                if not self._start_pending:
-                    raise CannotStart("That took too long. Try again.")  # JupyterHub has given this start up
-                return await self._start_now()
-        finally:
-            if self.user.name in cls.queue:
-                cls.queue.remove(self.user.name)
-
-    async def _start_now(self) -> tuple[str, int]:
         name = self.user.name
-        wants = self.user_options.get("gpu", "gpu" if self.gpus else "cpu")
-        lease = None
         self._lending = True  # a question whether it runs must not take the GPU back while it is being started
         try:
-            if wants != "cpu":
-                self.book.change(lambda table: table.reclaim(lambda lease: lease.pid == 0 or is_alive(lease)))
-                lease = self.book.lend(name)
-            self._preparing = f"Your lessons are brought. {self.gpu_words(lease)}."
-            account = self.account
-            said = await asyncio.to_thread(bring, account)
-            for line in said.splitlines():
-                self.log.info("%s: %s", name, line)
-            used = await asyncio.to_thread(limiting.folder_bytes, account.home)
-            if used > self.limits.folder:
-                raise CannotStart(f"Your folder holds {used / 1e9:.1f} GB, more than the {self.disk_limit} that are allowed. "
-                                  "Ask the teacher to delete something.")  # fmt: skip
-            self.port = 0
-            address, port = await super().start()
-            self.started = started_at(self.pid)
-            if lease is not None:
-                self.book.change(lambda table: table.running(name, self.pid, self.started))
-            self.log.info("%s: server %s on %s", name, self.pid, self.gpu_words(lease))
-            await self._answers(port)
-            return address, port
+            lease = self._lend()  # before the queue: nobody waits for their turn only to read that there is no GPU
+            cls.queue.append(name)
+            async with cls._turns:
+                cls.queue.remove(name)
+                if not self._start_pending:
+                    raise CannotStart("That took too long. Try again.")  # JupyterHub has given this start up
+                return await self._start_now(lease)
         except NoGpuFree as error:
             raise CannotStart(f"{error.problem} {error.remedy[0].upper()}{error.remedy[1:]}") from None
         except LabkitError as error:
@@ -231,6 +205,35 @@ class LeaseSpawner(LocalProcessSpawner):
         finally:
             self._preparing = ""
             self._lending = False
+            if name in cls.queue:
+                cls.queue.remove(name)
+
+    def _lend(self) -> Lease | None:
+        """A GPU for this learner, if they want one. Raises NoGpuFree."""
+        if self.user_options.get("gpu", "gpu" if self.gpus else "cpu") == "cpu":
+            return None
+        self.book.change(lambda table: table.reclaim(lambda lease: lease.pid == 0 or is_alive(lease)))
+        return self.book.lend(self.user.name)
+
+    async def _start_now(self, lease: Lease | None) -> tuple[str, int]:
+        name = self.user.name
+        self._preparing = f"Your lessons are brought. {self.gpu_words(lease)}."
+        account = self.account
+        said = await asyncio.to_thread(bring, account)
+        for line in said.splitlines():
+            self.log.info("%s: %s", name, line)
+        used = await asyncio.to_thread(limiting.folder_bytes, account.home)
+        if used > self.limits.folder:
+            raise CannotStart(f"Your folder holds {used / 1e9:.1f} GB, more than the {self.disk_limit} that are allowed. "
+                              "Ask the teacher to delete something.")  # fmt: skip
+        self.port = 0
+        address, port = await super().start()
+        self.started = started_at(self.pid)
+        if lease is not None:
+            self.book.change(lambda table: table.running(name, self.pid, self.started))
+        self.log.info("%s: server %s on %s", name, self.pid, self.gpu_words(lease))
+        await self._answers(port)
+        return address, port
 
     async def _answers(self, port: int) -> None:
         """Waits until the server listens, so that the next learner's start does not take its processor away."""
@@ -239,6 +242,21 @@ class LeaseSpawner(LocalProcessSpawner):
                 return
             await asyncio.sleep(0.2)
         raise CannotStart(f"Your server ended at once. The reason stands in {self.account.home}/server.log.")
+
+    def _take_back_from_the_dead(self) -> None:
+        """Frees the GPUs of servers that died and were not noticed yet, once nothing of theirs runs any more."""
+        for lease in self.book.read().leases:
+            if lease.pid and not is_alive(lease):
+                end_leftovers(self.place.account(lease.learner, self.first_uid if self.separate else None), os.getpid())
+        self.book.change(lambda table: table.reclaim(lambda lease: lease.pid == 0 or is_alive(lease)))
+
+    async def poll(self) -> int | None:
+        if self.proc is None and self.pid and abs(started_at(self.pid) - self.started) > 1:
+            self.pid = (
+                0  # after the hub's restart a dead server is somebody else's child, and its number may be used again
+            )
+        status: int | None = await super().poll()
+        return status
 
     def clear_state(self) -> None:
         """The server has ended, whether it was told to or not: what it left running ends, and its GPU is free again."""
@@ -262,8 +280,6 @@ class LeaseSpawner(LocalProcessSpawner):
     def load_state(self, state: dict[str, Any]) -> None:
         super().load_state(state)
         self.started = float(state.get("started", 0.0))
-        if self.pid and abs(started_at(self.pid) - self.started) > 1:  # the number is another process's by now
-            self.pid = 0
 
     # ------------------------------------------------------------------------------------------------ the environment
 
@@ -435,11 +451,13 @@ def set_consent(place: Folder, name: str, answer: str) -> None:
 
 
 def started_at(pid: int) -> float:
-    """When a process began (seconds since 1970), 0 where there is none."""
+    """When a process began (seconds since 1970), 0 where there is none or it is dead and only not fetched yet."""
     import psutil
 
     with contextlib.suppress(psutil.Error):
-        return float(psutil.Process(pid).create_time())
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return float(process.create_time())
     return 0.0
 
 
