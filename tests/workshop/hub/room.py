@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import json
 import os
 import re
@@ -220,7 +221,7 @@ class Learner:
                 r"(Spawn failed.*?)Would you like", page, re.DOTALL
             )
             if failed:
-                return re.sub(r"<[^>]+>|\s+", " ", failed.group(1)).strip()
+                return html.unescape(re.sub(r"(<[^>]+>|\s)+", " ", failed.group(1))).strip()
             time.sleep(0.5)
         raise AssertionError(f"{self.name} has no server after {within_s} s:\n{self.hub.said()[-3000:]}")
 

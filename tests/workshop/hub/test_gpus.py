@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
+
 import pytest
 
 from labkit.machine import simulate
 from labkit.workshop.hub import gpus
 from labkit.workshop.hub.leases import Lease
-from labkit.workshop.hub.spawner import HIDING, gpu_variables
+from labkit.workshop.hub.spawner import HIDING, gpu_variables, is_alive, started_at
 
 
 def node(simds: int, cpus: int = 0) -> str:
@@ -38,3 +41,18 @@ def test_without_a_lease_there_is_none() -> None:
     hidden = gpu_variables(None, pretended=False)
     assert hidden["ROCR_VISIBLE_DEVICES"] == hidden["HIP_VISIBLE_DEVICES"] == "-1"
     assert set(hidden) - {"LABKIT_HUB_GPU"} <= set(HIDING)
+
+
+def test_a_process_that_is_dead_but_not_fetched_is_dead() -> None:
+    child = subprocess.Popen(["sleep", "100"])
+    began = started_at(child.pid)
+    lease = Lease("0", "ada", "", child.pid, began)
+    assert began > 0 and is_alive(lease)
+    assert not is_alive(Lease("0", "ada", "", child.pid, began - 5)), "the number of another process"
+    child.kill()
+    end = time.monotonic() + 20
+    while started_at(child.pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not is_alive(lease), "a zombie holds no GPU"
+    child.wait()
+    assert started_at(child.pid) == 0
