@@ -43,5 +43,5 @@ def _wrap_sentences(app: Any, doctree: nodes.document) -> None:
 
 
 def in_columns(text: str) -> bool:
-    """Does a printed text have columns, told by two or more spaces between words?"""
-    return re.search(r"\S {2,}\S", text) is not None
+    """Does a printed text have columns, told by two or more spaces between words, or is it Python?"""
+    return re.search(r"\S {2,}\S|^ *(def|class|for|if|with) .*:$", text, re.MULTILINE) is not None
