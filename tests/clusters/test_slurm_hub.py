@@ -152,7 +152,7 @@ def hub(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]
             pytest.fail(f"NOT CHECKED: the hub for Slurm. {why}")
         pytest.skip(why)
     hub = Hub(tmp_path_factory.mktemp("slurm_hub"), slurm)
-    hub.configure(proxy.ensure(tmp_path_factory.mktemp("proxy")))
+    hub.configure(proxy.ensure(ROOT / "build" / "hub-proxy"))
     hub.start()
     yield hub
     hub.end()
