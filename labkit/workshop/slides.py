@@ -175,11 +175,16 @@ def _of_markdown(piece: str, part: str, sub: str, cell: int, *, whole: bool) -> 
         if lead and not _is_list(lead[0]):
             taken.append(_shortened(lead[0]))
             rest.remove(lead[0])
+            after = rest[0] if rest else ""
+            if lead[0].rstrip().endswith(":") and after.startswith("```") and len(after.splitlines()) <= CODE_LINES:
+                taken.append(rest.pop(0))
         points = next((block for block in lead if _is_list(block) and _fits(block)), "")
         if points:
             taken.append(points)
             rest.remove(points)
-        yield Slide("exercise" if part.startswith("Exercise") and not sub else "part", title, _body(taken), cell, above)
+        if taken:  # else what follows speaks for itself
+            kind = "exercise" if part.startswith("Exercise") and not sub else "part"
+            yield Slide(kind, title, _body(taken), cell, above)
     before = ""
     for block in rest:
         if _ASK.match(block):
@@ -273,7 +278,7 @@ def _shortened(block: str) -> str:
     if len(block.split()) <= LEAD_WORDS:
         return block
     kept: list[str] = []
-    for sentence in re.split(r"(?<=[.!?:])\s+", block):
+    for sentence in re.split(r"(?<=[.!?])\s+", block):
         if kept and sum(len(one.split()) for one in [*kept, sentence]) > LEAD_WORDS:
             break
         kept.append(sentence)

@@ -5,12 +5,11 @@ In the notebook, solution("NAME") prints it.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 
-
-def what_is_seen(call: Callable[[], object]) -> str:
+def what_is_seen(call) -> str:
     """'fails' if the call raises, 'deprecated' if it works and warns of its age, else 'holds'."""
+    import warnings
+
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")  # without it, Python hides some and shows others only once
         try:

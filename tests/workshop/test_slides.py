@@ -78,6 +78,16 @@ def test_the_rule() -> None:
     assert "How many?" in found[4].body and "How many are there?" in found[4].body
 
 
+def test_a_lead_is_whole_sentences_and_takes_the_command_that_it_announces() -> None:
+    announced = markdown("## 2 · Run\n\nIt is run like this:\n\n```\nlabkit run 01\n```\n\nMore.")
+    (part,) = made(announced)
+    assert "<pre><code>labkit run 01" in part.body and "More." not in part.body
+    long = markdown("## 3 · Long\n\n" + "One: two three four five. " * 30)
+    (part,) = made(long)
+    assert part.body.count("One: two") == 12 and part.body.rstrip("</div>\np").endswith("five.")
+    assert kinds(markdown("## 4 · Only a heading\n\n> **Saying.**")) == ["claim"], "no slide with a heading alone"
+
+
 def test_tags_force_a_slide_and_leave_one_out() -> None:
     text = markdown("Just text.", "slide")
     assert kinds(HEAD, text) == ["title", "part"] and kinds(HEAD, markdown("Just text.")) == ["title"]

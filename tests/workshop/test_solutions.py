@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import json
 from pathlib import Path
 
@@ -97,3 +99,39 @@ def test_without_a_file_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         solutions.let("on", [])
     with pytest.raises(LabkitError, match="two different things"):
         main("--let", "on", "-o", "somewhere")
+
+
+@pytest.mark.parametrize("lesson", [one for one in table.load().lessons if one.id != "00"], ids=lambda one: one.label)
+def test_a_solution_that_is_pasted_into_its_cell_finds_its_names(lesson: table.Lesson) -> None:
+    """What a function's head names (annotations, defaults, bases) is looked up when the cell runs, so the notebook must have it."""
+    cells = [cell for cell in form.parse(solutions.filled(lesson))["cells"] if cell["cell_type"] == "code"]
+    known = set(dir(builtins))
+    for cell in cells:
+        tree = ast.parse("".join(cell["source"]))
+        exercise = "exercise" in cell["metadata"].get("tags", [])
+        for node in tree.body if exercise else ():
+            heads = [*getattr(node, "decorator_list", ()), *getattr(node, "bases", ())]
+            if isinstance(node, ast.FunctionDef):
+                arguments = node.args
+                every = [
+                    *arguments.posonlyargs,
+                    *arguments.args,
+                    *arguments.kwonlyargs,
+                    arguments.vararg,
+                    arguments.kwarg,
+                ]
+                heads += [one.annotation for one in every if one is not None and one.annotation is not None]
+                heads += [
+                    *arguments.defaults,
+                    *(one for one in arguments.kw_defaults if one),
+                    *([node.returns] if node.returns else []),
+                ]
+            named = {name.id for head in heads for name in ast.walk(head) if isinstance(name, ast.Name)}
+            assert named <= known, f"{getattr(node, 'name', '')} needs {named - known}"
+        for part in ast.walk(tree):
+            if isinstance(part, (ast.Import, ast.ImportFrom)):
+                known |= {alias.asname or alias.name.split(".")[0] for alias in part.names}
+            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                known.add(part.id)
+            elif isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+                known.add(part.name)
