@@ -16,8 +16,8 @@ DATA_SETS = ("mnist", "fashion_mnist", "cifar10")  # as labkit.data has them, wh
 
 
 def check(options: Namespace) -> None:
-    """Raises LabkitError for an argument of ``run``, ``data``, ``bench``, ``format`` or ``start`` that names nothing."""
-    judges = {"run": _run, "data": _data, "bench": _bench, "format": _format, "start": _start}
+    """Raises LabkitError for an argument of ``run``, ``data``, ``bench``, ``format``, ``start`` or ``report make`` that names nothing."""
+    judges = {"run": _run, "data": _data, "bench": _bench, "format": _format, "start": _start, "report": _report}
     judges.get(options.command, lambda _: None)(options)
 
 
@@ -43,6 +43,13 @@ def _format(options: Namespace) -> None:
     for name in options.notebooks:
         if not Path(name).is_file():
             raise LabkitError(f"There is no notebook {name}.", "name files, or none to take all lessons.")
+
+
+def _report(options: Namespace) -> None:
+    if options.subcommand == "make":
+        from labkit.course.contributed import make
+
+        make.judge(options)
 
 
 def _run(options: Namespace) -> None:

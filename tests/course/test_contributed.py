@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.course import contributed, execute, table
+from labkit.course import arguments, contributed, execute, table
 from labkit.course.contributed import check, fingerprint, make, name, personal, plausible, shape
 from labkit.course.table import Lesson
 from labkit.errors import LabkitError
@@ -625,6 +625,32 @@ def test_make_writes_only_what_is_in_order(
     assert make.main(options("two\ncores")) == 0
     assert "1 of 1 lessons passed" in capsys.readouterr().out
     assert json.loads(output.read_text(encoding="utf-8"))["note"] == "two cores"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"note": "mine is node17.cluster.local"}, "a host name"),
+        ({"note": "x" * 301}, "301 characters"),
+        ({"output": "taken.json"}, "is there already"),
+        ({"executed": "nowhere"}, "There is no"),
+    ],
+    ids=str,
+)
+def test_a_slip_is_told_before_anything_runs(
+    row: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taken.json").write_text("mine", encoding="utf-8")
+    options = Namespace(
+        **{"command": "report", "subcommand": "make", "executed": None, "output": None, "note": None, **row}
+    )
+    with pytest.raises(LabkitError, match=said):
+        arguments.check(options)
+    monkeypatch.setattr(make, "_execute", lambda: pytest.fail("the lessons were executed first"))
+    with pytest.raises(LabkitError, match=said):
+        make.main(options)
+    assert Path("taken.json").read_text(encoding="utf-8") == "mine"
 
 
 def test_the_fingerprint_is_that_of_the_committed_text(make_lesson: Callable[..., Lesson], tmp_path: Path) -> None:

@@ -28,9 +28,8 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         LabkitError: there is no run to take, it cannot be told from what it left, or the file would not be in order.
     """
-    note = " ".join(str(getattr(options, "note", None) or "").split())
-    if len(note) > shape.NOTE_LENGTH:
-        raise LabkitError(f"The note has {len(note)} characters.", f"shorten it to {shape.NOTE_LENGTH}.")
+    judge(options)
+    note = _note(options)
     folder = Path(options.executed) if options.executed else _execute()
     made = of_run(folder, _snapshot(), note=note, now=datetime.now(timezone.utc))
     content = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
@@ -44,6 +43,29 @@ def main(options: argparse.Namespace) -> int:
     print("It holds the kind of machine, versions, and what ran; no names, no paths, no addresses. Nothing was sent.")
     print("Read it. To contribute it, open a pull request that adds it to reports/ (reports/README.md says how).")
     return 0
+
+
+def judge(options: argparse.Namespace) -> None:
+    """Raises LabkitError for arguments that would come to nothing at the end: no lesson needs to run for that."""
+    note = _note(options)
+    kinds = personal.kinds(note)
+    if len(note) > shape.NOTE_LENGTH:
+        raise LabkitError(f"The note has {len(note)} characters.", f"shorten it to {shape.NOTE_LENGTH}.")
+    if kinds:
+        raise LabkitError(f"The note seems to hold {', '.join(kinds)}.", "leave that out: the file is for everybody.")
+    if options.output:
+        _refuse_taken(Path(options.output))
+    if options.executed:
+        _run(Path(options.executed))
+
+
+def _note(options: argparse.Namespace) -> str:
+    return " ".join(str(getattr(options, "note", None) or "").split())
+
+
+def _refuse_taken(path: Path) -> None:
+    if path.exists():
+        raise LabkitError(f"{path} is there already.", "name another file, or move that one away first.")
 
 
 def _execute() -> Path:
@@ -244,8 +266,7 @@ def write(made: Mapping[str, Any], content: str, path: Path | None) -> Path:
         LabkitError: there is a file at ``path`` already, or it cannot be written.
     """
     if path is not None:
-        if path.exists():
-            raise LabkitError(f"{path} is there already.", "name another file, or move that one away first.")
+        _refuse_taken(path)
         files.write_text(path, content)
         return path
     wanted = name.file_name(made)
