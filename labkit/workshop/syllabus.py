@@ -435,11 +435,9 @@ instead), no block has less time than its cells need in a room, people get a bre
 usually given less: you show what they would read. How long it really takes in your room we do not know: nobody has taught these plans
 yet. Write down the hours on the first day, and change the plan.
 
-```
-python3 -m labkit workshop syllabus                      # the list
-python3 -m labkit workshop syllabus day --start 08:30    # one timetable, with the measured run times beside it
-python3 -m labkit workshop notes 01                      # what to say, and what to cut when late
-```
+- `python3 -m labkit workshop syllabus` lists them;
+- `python3 -m labkit workshop syllabus day --start 08:30` prints one, with the measured run times of the cells beside it;
+- `python3 -m labkit workshop notes 01` prints what to say in lesson 01, and what to cut when late.
 
 A plan of your own is another `[[syllabus]]` in `notebooks/syllabi.toml`; the command says what is wrong with it.
 """
