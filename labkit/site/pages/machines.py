@@ -124,7 +124,7 @@ def _cell(column: Column, lesson: Lesson, today: str | None) -> str:
         where = f" at cell {row['error']['cell']}" if row["error"] and row["error"]["cell"] else ""
         told = markup.badge("failed", "bad") + f" {markup.text(row['error']['kind'])}{where}"
     else:
-        told = markup.badge("passed", "good") + f" in {row['seconds']:.0f}&nbsp;s"
+        told = markup.badge("passed", "good") + f" in&nbsp;{row['seconds']:.0f}&nbsp;s"
     told += f'<br><span class="lk-quiet">{markup.text((row["executed"] or column.report["started"])[:10])}'
     if row["fingerprint"] and today and row["fingerprint"] != today:
         told += ", an earlier text of the lesson"
