@@ -23,6 +23,7 @@ TEACHING = ("teaching", "syllabi", "hub", "hub_kubernetes", "hub_slurm")
 OF_THE_ROOT = {
     "README.md": ("commands", "All commands"),
     "benchmarks/README.md": ("benchmarks", "What was measured"),
+    "reports/README.md": ("reports", "Reports of machines"),
     "CONTRIBUTING.md": ("contributing", "Contributing"),
 }
 
@@ -57,6 +58,8 @@ def write(
                 notebooks / name, folder / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
             )
     for file, (document, title) in OF_THE_ROOT.items():
+        if not (root / file).is_file():
+            continue
         text = (root / file).read_text(encoding="utf-8")
         (folder / f"{document}.md").write_text(_of_the_root(text, file, title), encoding="utf-8")
     (folder / "index.md").write_text(index(folder, course, executed, root, facts), encoding="utf-8")
@@ -89,7 +92,9 @@ def index(folder: Path, course: Course, executed: Sequence[Executed], root: Path
         _contents("What is known", [f"pages/{name}" for name in facts]),
         _contents("Look it up", [f"pages/{name}" for name in look_up]),
         _contents("For teachers", [*teaching, *_notes(folder, notes)]),
-        _contents("The project", [document for document, _ in OF_THE_ROOT.values()]),
+        _contents(
+            "The project", [document for document, _ in OF_THE_ROOT.values() if (folder / f"{document}.md").is_file()]
+        ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -129,15 +134,19 @@ def _of_the_root(text: str, file: str, title: str) -> str:
 
 
 def _links(text: str, folder: str) -> str:
-    """Links of a file in ``folder`` of the clone ("" is the root), rewritten to where their targets are among the documents."""
+    """Links of a file in ``folder`` of the clone ("" is the root), rewritten to where their targets are among the documents.
+
+    Of a link to a file of the clone that is no document only the words stay.
+    """
 
     def moved(match: re.Match[str]) -> str:
-        target = match[1]
+        words, target = match.groups()
         if re.match(r"[a-z]+:|#", target):
             return match[0]
         path, mark, anchor = target.partition("#")
         full = posixpath.normpath(posixpath.join(folder, path))
-        name = f"{OF_THE_ROOT[full][0]}.md" if full in OF_THE_ROOT else full.removeprefix("notebooks/")
-        return f"]({name}{mark}{anchor})"
+        if full in OF_THE_ROOT:
+            return f"[{words}]({OF_THE_ROOT[full][0]}.md{mark}{anchor})"
+        return f"[{words}]({full.removeprefix('notebooks/')}{mark}{anchor})" if full.startswith("notebooks/") else words
 
-    return re.sub(r"\]\(([^)\s]+)\)", moved, text)
+    return re.sub(r"(?<!!)\[([^\]\n]+)\]\(([^)\s]+)\)", moved, text)
