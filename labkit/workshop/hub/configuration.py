@@ -100,6 +100,11 @@ c.WorkshopAuthenticator.admin_users = {{{c.teacher!r}}}
 {people}
 c.WorkshopAuthenticator.dbm_path = str(place.passwords)
 c.WorkshopAuthenticator.min_password_length = 8
+# What the login page says; a line of HTML.
+c.JupyterHub.template_vars = {{
+    "announcement_login": "First time here? The password that you type now becomes yours: 8 characters or more.",
+    {'"announcement": "The GPUs here are PRETENDED: they do not exist.",' if c.pretended else '# "announcement": "on every page",'}
+}}
 # An admin sees and stops servers, adds and deletes people. True here would also open learners' notebooks to the teacher.
 c.JupyterHub.admin_access = False
 
@@ -160,7 +165,7 @@ c.JupyterHub.services = [
             *(sys.executable, "-m", "labkit.workshop.hub.culling"),
             *("--timeout=3600", "--max-age=43200", "--cull-every=300"),
         ],
-        "environment": {{"PYTHONPATH": {str(ROOT)!r}}},
+        "environment": {{"PYTHONPATH": {str(ROOT)!r}, "LABKIT_HUB": str(place.path)}},
     }}
 ]
 

@@ -72,7 +72,9 @@ class Table:
             return self
         open_ = [gpu for gpu in self.gpus if self.users(gpu) < self.share]
         if not open_:
-            have = f"All {len(self.gpus)} GPUs are lent" if self.gpus else "This machine has no GPU to lend"
+            have = {0: "This machine has no GPU to lend", 1: "The only GPU is lent"}.get(
+                len(self.gpus), f"All {len(self.gpus)} GPUs are lent"
+            )
             raise NoGpuFree(
                 f"{have}.", "choose 'CPU only' and begin at once, or wait until somebody stops and try again."
             )

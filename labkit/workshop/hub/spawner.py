@@ -217,7 +217,7 @@ class LeaseSpawner(LocalProcessSpawner):
 
     async def _start_now(self, lease: Lease | None) -> tuple[str, int]:
         name = self.user.name
-        self._preparing = f"Your lessons are brought. {self.gpu_words(lease)}."
+        self._preparing = f"Your lessons are copied into your folder. {self.gpu_words(lease)}."
         account = self.account
         said = await asyncio.to_thread(bring, account)
         for line in said.splitlines():
@@ -384,6 +384,9 @@ class LeaseSpawner(LocalProcessSpawner):
             await self._tell(f"Your folder held {used / 1e9:.1f} GB; {self.disk_limit} are allowed. Your server was stopped. "
                              "Ask the teacher to delete something.")  # fmt: skip
             await self.stop()
+            await (
+                self.poll_and_notify()
+            )  # JupyterHub knows now, and not only at its next look: the page says that it is stopped
         elif used > 0.8 * self.limits.folder:
             await self._tell(
                 f"Your folder holds {used / 1e9:.1f} GB; at {self.disk_limit} your server is stopped. Delete something."
