@@ -73,11 +73,13 @@ def pack(lessons: Path) -> Iterator[Path]:
         "--from",
         str(lessons),
     ]
-    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1500)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    print(answer.stdout)
-    yield made
-    shutil.rmtree(place, ignore_errors=True)
+    try:
+        answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1500)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        print(answer.stdout)
+        yield made
+    finally:  # several GB
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
