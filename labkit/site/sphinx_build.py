@@ -43,6 +43,11 @@ def settings(title: str, documents: Documents, static: list[Path], extra: Path) 
         "html_theme_options": {
             "use_download_button": False,
             "use_fullscreen_button": False,
+            # With a header the button for the contents on a narrow screen would belong to the header, and do nothing here.
+            "navbar_start": [],
+            "navbar_center": [],
+            "navbar_end": [],
+            "navbar_persistent": [],
             "home_page_in_toc": True,
             "footer_content_items": ["extra-footer.html"],
             "extra_footer": "",
