@@ -384,9 +384,7 @@ class LeaseSpawner(LocalProcessSpawner):
             await self._tell(f"Your folder held {used / 1e9:.1f} GB; {self.disk_limit} are allowed. Your server was stopped. "
                              "Ask the teacher to delete something.")  # fmt: skip
             await self.stop()
-            await (
-                self.poll_and_notify()
-            )  # JupyterHub knows now, and not only at its next look: the page says that it is stopped
+            await self.poll_and_notify()  # JupyterHub learns of it now, and not only when it looks by itself
         elif used > 0.8 * self.limits.folder:
             await self._tell(
                 f"Your folder holds {used / 1e9:.1f} GB; at {self.disk_limit} your server is stopped. Delete something."
