@@ -28,3 +28,14 @@ for (const button of document.querySelectorAll("nav.bd-links summary:not([aria-l
 document.addEventListener("DOMContentLoaded", () => {
   if (window.MathJax && !window.MathJax.Hub) window.MathJax.Hub = { Queue() {} };
 });
+
+// The handles of the widget manager's sliders have no name for a screen reader: they get the label beside them.
+function nameSliders() {
+  for (const handle of document.querySelectorAll(".noUi-handle:not([aria-label])")) {
+    const label = handle.closest(".jupyter-widgets")?.querySelector(".widget-label");
+    handle.setAttribute("aria-label", label?.textContent.trim() || "slider");
+  }
+}
+if (document.querySelector('script[type="application/vnd.jupyter.widget-view+json"]')) {
+  new MutationObserver(nameSliders).observe(document.body, { childList: true, subtree: true });
+}
