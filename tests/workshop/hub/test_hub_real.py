@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -255,6 +256,16 @@ def limits_hold(ada: Learner, kernel: str) -> None:
     code = "with open('large', 'wb') as file:\n    file.seek(3 * 2**30)\n    file.write(b'x')\n"
     assert "File too large" in ada.run(kernel, code)
     assert ada.run(kernel, "print('alive')") == "alive\n"
+
+    # what only the watch sees: two kernels, each below the limit of a process, together above that of a learner
+    other = ada.kernel()
+    assert ada.run(kernel, "x = b'x' * int(1.3 * 2**30)") == ""
+    assert ada.run(other, "x = b'x' * int(1.9 * 2**30)") == ""
+    end = time.monotonic() + 60
+    while not (note := ada.api("GET", "contents/ABOUT_YOUR_LIMITS.txt")).ok and time.monotonic() < end:
+        time.sleep(0.5)
+    assert "The largest one was ended" in note.json()["content"]
+    assert ada.run(kernel, "print(len(x) > 2**30)") == "True\n", "the smaller one goes on"
 
 
 def test_an_existing_configuration_is_never_overwritten(hub: Hub) -> None:
