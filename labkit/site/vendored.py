@@ -1,4 +1,4 @@
-"""What of others' work lies in ``assets/``: the manifest says name, version, licence and the sum of every file.
+"""What of others' work lies in ``assets/``: the manifest says name, version, licence, where its notice is, and the sum of every file.
 
 These files make the site work without a network: MathJax with its font, and what draws the state of ipywidgets.
 They are copied as they were published; ``python -m labkit.site.vendored`` writes the sums anew after an exchange.
@@ -16,7 +16,7 @@ MANIFEST = ASSETS / "manifest.json"
 
 
 def packages() -> list[dict[str, object]]:
-    """The rows of the manifest: name, version, licence, files_in (its folder) and files (path -> SHA-256)."""
+    """The rows of the manifest: name, version, licence, files_in (its folder), licence_in and licence_note (its notice), files (path -> SHA-256)."""
     rows: list[dict[str, object]] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     return rows
 

@@ -9,10 +9,13 @@ def test_every_vendored_file_is_listed_with_its_sum() -> None:
     assert vendored.wrong(vendored.packages(), vendored.sums()) == []
 
 
-def test_each_package_has_a_version_a_licence_and_its_text() -> None:
+def test_each_package_has_a_version_a_licence_and_its_notice() -> None:
     for row in vendored.packages():
         assert row["version"] and row["licence"] in ("Apache-2.0", "MIT", "BSD-3-Clause")
-        assert f"{row['files_in']}LICENSE" in row["files"], row["name"]  # type: ignore[operator]
+        where, word = str(row["licence_in"]), {"Apache-2.0": "Apache License", "MIT": "MIT license"}
+        assert where in row["files"] and row["licence_note"], row["name"]  # type: ignore[operator]
+        text = (vendored.ASSETS / where).read_text(encoding="utf-8")[:2000]
+        assert word.get(str(row["licence"]), "Redistribution and use") in text, row["name"]
 
 
 def test_a_change_a_loss_and_an_addition_are_named() -> None:
