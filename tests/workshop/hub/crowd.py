@@ -40,7 +40,8 @@ def _come(learner: Learner, began: float, within_s: float) -> Arrival:
     def now() -> float:
         return time.monotonic() - began
 
-    learner.session.headers["Connection"] = "close"  # the proxy closes idle ones after 5 s, and a request on such a one is reset
+    # The proxy closes idle connections after 5 s, and a request on such a one would be reset.
+    learner.session.headers["Connection"] = "close"
     learner.login()
     logged_in_s, told_s = now(), float("nan")
     failed = refused = start(learner, "gpu", within_s)
