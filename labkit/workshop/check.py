@@ -95,16 +95,24 @@ def main(options: argparse.Namespace) -> int:
 
 
 def collect(files: Sequence[str]) -> int:
-    """Prints the table of all lines in the files; 0 where all machines are ready."""
+    """Prints the table of all lines in the files; 0 where all machines are ready and each line could be read."""
     text = "\n".join(_text(name) for name in files)
-    found = lines.latest(lines.parse(text))
-    if not found:
+    read, unread = lines.parse(text), lines.unread(text)
+    found = lines.latest(read)
+    if not found and not unread:
         raise LabkitError(
             f"There is no line of `workshop check` in {', '.join(files)}.",
             "Each begins with READY or NOT READY and ends with check=1; paste them as they are, with or without names before.",
         )
     words.say(lines.table(found))
-    return 0 if all(line.ready for line in found) else 1
+    for seat in lines.shared(read):
+        words.say(
+            f"Seat {seat} was named by two different computers, and only the last one counts: give one another seat."
+        )
+    if unread:
+        words.say("These could not be read (cut off, or changed); ask for them again:")
+        words.say("\n".join(f"  {line[:200]}" for line in unread))
+    return 0 if not unread and all(line.ready for line in found) else 1
 
 
 def _text(name: str) -> str:

@@ -20,8 +20,12 @@ VERSION = "1"
 FIELDS = ("seat", "gpu", "doctor", "torch", "env", "python", "system", "disk", "ram", "port")
 _VALUE = r"[A-Za-z0-9][A-Za-z0-9.+,:/_-]*"
 _LINE = re.compile(
-    rf"(?P<not>NOT\s+)?READY\s+(?:\((?P<failed>[a-z,\s]+)\)\s+)?(?P<fields>(?:[a-z]+={_VALUE}\s+)+)check=(?P<version>\d+)"
+    rf"(?P<not>NOT\s+)?READY\s+(?:\((?P<failed>[a-z,\s]+)\)\s+)?(?P<fields>(?:[a-z]+={_VALUE}\s+)+)check=(?P<version>\d+)",
+    re.IGNORECASE,
 )
+# What chat and mail programs put around or into a line: bold, code, quotes at its beginning, characters without width.
+_DECORATION = re.compile(r"[*`\u200b-\u200f\u2060\ufeff]|(?m:^(?:[ \t]*>)+)")
+_TRACE = re.compile(r"\b(?:seat|doctor)=", re.IGNORECASE)  # where a line was, even one that cannot be read
 _SEAT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,19}")
 
 # What a teacher does about a point that failed, by its name.
@@ -74,13 +78,28 @@ def check_seat(name: str) -> str:
 def parse(text: str) -> list[Line]:
     """Every such line in a text, however it was pasted: after a name and a time of a chat, quoted, or wrapped."""
     found = []
-    for match in _LINE.finditer(text):
+    for match in _LINE.finditer(_DECORATION.sub("", text)):
         if match["version"] != VERSION:
             continue
-        values = dict(item.split("=", 1) for item in match["fields"].split())
-        failed = tuple(name.strip() for name in (match["failed"] or "").split(",") if name.strip())
+        values = {key.lower(): value for key, value in (item.split("=", 1) for item in match["fields"].split())}
+        failed = tuple(name.strip().lower() for name in (match["failed"] or "").split(",") if name.strip())
         found.append(Line(match["not"] is None, failed, values))
     return found
+
+
+def unread(text: str) -> list[str]:
+    """What looks like a line and could not be read: cut off, changed by hand, or of another version of the course."""
+    rest = _LINE.sub(lambda match: "" if match["version"] == VERSION else match[0], _DECORATION.sub("", text))
+    return [line.strip() for line in rest.splitlines() if _TRACE.search(line)]
+
+
+def shared(lines: Iterable[Line]) -> list[str]:
+    """The seats under which two different computers sent a line: another system, or another size of memory."""
+    computers: dict[str, set[tuple[str, str]]] = {}
+    for line in lines:
+        if line.seat:
+            computers.setdefault(line.seat, set()).add((line.values.get("system", ""), line.values.get("ram", "")))
+    return sorted((seat for seat, kinds in computers.items() if len(kinds) > 1), key=_order)
 
 
 def latest(lines: Iterable[Line]) -> list[Line]:

@@ -209,6 +209,39 @@ def test_a_line_that_was_wrapped_is_read() -> None:
     assert found.failed == ("wheels", "disk") and not found.ready and found.values["python"] == "3.12"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*READY* seat=3 python=3.12 check=1",
+        "`READY seat=3 python=3.12 check=1`",
+        "Ready Seat=3 python=3.12 check=1",
+        "> READY seat=3\n> python=3.12 check=1",
+        "\u200eREADY seat=3\u00a0python=3.12 check=1",
+    ],
+)
+def test_a_line_that_a_chat_program_dressed_up_is_read(text: str) -> None:
+    (found,) = lines.parse(text)
+    assert found.ready and found.values == {"seat": "3", "python": "3.12"} and lines.unread(text) == []
+
+
+def test_a_line_that_was_cut_off_is_named_and_never_dropped_in_silence(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "chat.txt"
+    file.write_text("READY seat=1 env=yes check=1\nGus: READY seat=7 gpu=none doctor=ok sys\n", encoding="utf-8")
+    assert check.collect([str(file)]) == 1
+    said = capsys.readouterr().out
+    assert "1 of 1 are ready." in said and said.rstrip().endswith("  Gus: READY seat=7 gpu=none doctor=ok sys")
+
+
+def test_two_computers_under_one_seat_are_told(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "chat.txt"
+    text = "READY seat=1 system=linux ram=8GB check=1\nNOT READY (disk) seat=2 system=linux ram=8GB check=1\n"
+    file.write_text(text + "READY seat=2 system=linux ram=8GB check=1", encoding="utf-8")
+    assert check.collect([str(file)]) == 0 and "two different" not in capsys.readouterr().out
+    file.write_text(text + "READY seat=2 system=linux ram=16GB check=1", encoding="utf-8")
+    check.collect([str(file)])
+    assert "Seat 2 was named by two different computers" in capsys.readouterr().out
+
+
 def test_words_about_being_ready_are_no_line() -> None:
     assert lines.parse("I am READY now. NOT READY yet? READY seat=3 check=9") == []
 
