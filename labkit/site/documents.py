@@ -13,6 +13,7 @@ from pathlib import Path
 from labkit.course.table import Course
 from labkit.errors import LabkitError
 from labkit.site import lesson as lesson_page
+from labkit.site import private
 from labkit.site.executed import Executed
 from labkit.site.lesson import Figure
 
@@ -47,9 +48,10 @@ def write(
     """
     notebooks = root / "notebooks"
     figures = {}
+    folders = private.folders(root)
     for one in executed:
         binder = lesson_page.binder_address(course.repository, one.lesson.path.name)
-        page = lesson_page.page(one, binder)
+        page = lesson_page.page(one, binder, folders)
         figures[one.lesson.label] = lesson_page.figures(page)
         (folder / one.lesson.path.name).write_text(json.dumps(page), encoding="utf-8")
     for name in ("pages", "notes", "scripts", "solutions"):

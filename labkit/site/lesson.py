@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from labkit.site import private
 from labkit.site.executed import Executed, injected
 
 DOWNLOADS = "download"  # folder of the site with the committed notebooks
@@ -27,14 +28,17 @@ class Figure:
     width: int | None
 
 
-def page(executed: Executed, binder: str = "") -> dict[str, Any]:
+def page(executed: Executed, binder: str = "", folders: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The notebook of a lesson's page: facts under the title, no cell of papermill's, each figure also in words.
 
     Args:
         binder: address that opens this lesson in Binder; "" leaves the link out.
+        folders: what to write for folders of this machine in outputs, as ``private.folders`` gives it.
     """
     notebook = copy.deepcopy(executed.notebook)
-    notebook["cells"] = [_cell(cell) for cell in notebook["cells"] if not injected(cell)]
+    known = folders or {}
+    notebook["cells"] = [_cell(cell, known) for cell in notebook["cells"] if not injected(cell)]
+    notebook["metadata"] = private.hide(notebook["metadata"], known)  # it holds the state of widgets
     notebook["metadata"].pop("papermill", None)
     if not _has_widgets(notebook):
         notebook["metadata"].pop("widgets", None)
@@ -42,7 +46,7 @@ def page(executed: Executed, binder: str = "") -> dict[str, Any]:
     text = "".join(first["source"])
     title = _HEADING.match(text)
     at = title.end() if title else 0
-    first["source"] = f"{text[:at].rstrip()}\n\n{facts(executed, binder)}\n\n{text[at:].lstrip()}"
+    first["source"] = f"{text[:at].rstrip()}\n\n{private.hide(facts(executed, binder), known)}\n\n{text[at:].lstrip()}"
     return notebook
 
 
@@ -146,10 +150,11 @@ def _assigned(source: str) -> dict[str, Any]:
     return found
 
 
-def _cell(cell: dict[str, Any]) -> dict[str, Any]:
+def _cell(cell: dict[str, Any], folders: Mapping[str, str]) -> dict[str, Any]:
     cell["metadata"].pop("papermill", None)
     if cell["cell_type"] == "code":
-        cell["outputs"] = [shown for output in cell.get("outputs", []) for shown in _output(output)]
+        outputs = private.hide(cell.get("outputs", []), folders)
+        cell["outputs"] = [shown for output in outputs for shown in _output(output)]
     return cell
 
 

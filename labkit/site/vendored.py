@@ -16,7 +16,10 @@ MANIFEST = ASSETS / "manifest.json"
 
 
 def packages() -> list[dict[str, object]]:
-    """The rows of the manifest: name, version, licence, files_in (its folder), licence_in and licence_note (its notice), files (path -> SHA-256)."""
+    """The rows of the manifest: name, version, licence, files_in (its folder) and files (path -> SHA-256).
+
+    ``licence_in`` is the file with the licence's text or notice, ``licence_note`` says where that text is from.
+    """
     rows: list[dict[str, object]] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     return rows
 

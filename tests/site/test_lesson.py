@@ -96,3 +96,12 @@ def test_a_widget_with_a_still_form_is_shown_as_that_and_another_says_that_it_is
 )  # fmt: skip
 def test_binder_only_where_the_repository_is_known(repository: str, address: str) -> None:
     assert lesson_page.binder_address(repository, "00.ipynb") == address
+
+
+def test_folders_of_this_machine_stand_in_no_output_and_in_no_fact(lesson: Lesson) -> None:
+    printed = made.printed("of binary: /srv/me/env/bin/python\n")
+    given = made.executed(lesson, outputs={3: [printed]}, parameters={"profile": "quick", "epochs": "/srv/me/env/x"})
+    cells = lesson_page.page(given, folders={"/srv/me/env": ".venv"})["cells"]
+    assert cells[3]["outputs"][0]["text"] == "of binary: .venv/bin/python\n"
+    assert "epochs = '.venv/x'" in cells[0]["source"].replace("&#x27;", "'")
+    assert "/srv/me" in str(given.notebook), "the given notebook stays as it is"

@@ -259,22 +259,6 @@ def test_a_personal_folder_in_the_pack_is_named(wish: Wish, around: Around, caps
     assert "course/README.md names the folder /home/me" in capsys.readouterr().out
 
 
-def test_what_lessons_printed_names_no_folder_of_whoever_makes_the_pack(
-    wish: Wish, around: Around, capsys: Any
-) -> None:
-    def printed(output: Path, executed: Path | None) -> Path:
-        made = site(output, executed)
-        text = f"binary: {sys.prefix}/bin/python, {around.root}/notebooks/x.py, /home/me/data"
-        (made / "index.html").write_text(text, encoding="utf-8")
-        return made
-
-    command.make(wish, replace(around, site=printed, environ={**around.environ, "HOME": "/home/me"}))
-    assert (wish.output / "site" / "index.html").read_text(encoding="utf-8") == (
-        "binary: .venv/bin/python, notebooks/x.py, ~/data"
-    )
-    assert "Attention" not in capsys.readouterr().out
-
-
 # -- which machines ----------------------------------------------------------------------------------------------------
 
 

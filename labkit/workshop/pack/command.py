@@ -125,7 +125,7 @@ def make(wish: Wish, around: Around | None = None) -> Contents:
             say(f"  {item.title}: {item.licence if item.present else 'not in the pack. ' + item.note}")
     if "site" not in wish.without:
         say("The site: lessons that changed are executed first ..." if wish.executed is None else "The site ...")
-        hide(around.site(wish.output / contents.SITE, wish.executed), around)
+        around.site(wish.output / contents.SITE, wish.executed)
     else:
         shutil.rmtree(wish.output / contents.SITE, ignore_errors=True)
     table = Contents(_today(), course.commit(around.root), done, data, "site" not in wish.without)
@@ -217,24 +217,6 @@ def _finish(output: Path, table: Contents, around: Around) -> None:
     say(
         f"After copying it to a stick: {words.labkit('workshop', 'pack', '--verify', 'DIR')} reads every file of the copy."
     )
-
-
-def hide(site: Path, around: Around) -> None:
-    """Shortens the folders of whoever makes the pack in what the lessons printed: tools name their Python with its path."""
-    shorter = {
-        f"{around.root}/": "",
-        f"{sys.prefix}/": ".venv/",
-        f"{around.environ.get('HOME') or Path.home()}/": "~/",
-    }
-    for path in (
-        path for path in sums.files(site) if path.suffix in (".html", ".ipynb", ".txt", ".md", ".js", ".json")
-    ):
-        text = before = path.read_bytes()
-        for name in sorted(shorter, key=len, reverse=True):
-            if len(name) > 4:
-                text = text.replace(name.encode(), shorter[name].encode())
-        if text != before:
-            path.write_bytes(text)
 
 
 def personal(output: Path, environ: Mapping[str, str], root: Path = ROOT) -> list[str]:
