@@ -95,10 +95,13 @@ def load(path: Path | None = None) -> Course:
             raise LabkitError(f"Lesson {lesson.label} needs {', '.join(missing)}, which no earlier row has.", _REPAIR)
         lessons.append(lesson)
     about = raw.get("course", {})
+    if not isinstance(about, dict):
+        raise LabkitError(f"'course' in {path.name} is not a table.", _REPAIR)
     repository = str(about.get("repository", ""))
     if repository and not re.fullmatch(r"https://[\w.-]+(/[\w.~-]+)+/?", repository):
         raise LabkitError(
-            f"'{repository}' is no address of a repository.", "write it as https://github.com/OWNER/NAME, or leave it out."
+            f"'{repository}' is no address of a repository.",
+            "write it as https://github.com/OWNER/NAME, or leave it out.",
         )
     return Course(title=str(about.get("title", "ROCm Labs")), lessons=tuple(lessons), repository=repository)
 

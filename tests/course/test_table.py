@@ -76,6 +76,12 @@ def test_full_and_limits_are_read(tmp_path: Path) -> None:
     assert lesson.path == tmp_path / "00_first.ipynb"
 
 
+@pytest.mark.parametrize("address", ["https://github.com/you/labs", "https://git.example.org/a/b~c/labs.git", ""])
+def test_the_address_of_the_repository_is_read_and_may_be_left_out(tmp_path: Path, address: str) -> None:
+    about = f'[course]\nrepository = "{address}"\n' if address else ""
+    assert load(tmp_path, about + ROW).repository == address
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -96,6 +102,10 @@ def test_full_and_limits_are_read(tmp_path: Path) -> None:
         (ROW + "[lesson.limits.quick]\ncell_s = -1\n", "above 0"),
         (ROW + "[lesson.limits.fast]\ncell_s = 1\n", "quick or full"),
         (ROW + "[lesson.limits]\nquick = 3\n", "quick or full"),
+        ("course = 3\n" + ROW, "'course' in course.toml is not a table"),
+        ("[course]\nrepository = 3\n" + ROW, "no address of a repository"),
+        ('[course]\nrepository = "git@github.com:you/labs.git"\n' + ROW, "no address of a repository"),
+        ('[course]\nrepository = "http://github.com/you/labs"\n' + ROW, "no address of a repository"),
     ],
 )
 def test_a_damaged_table_is_one_sentence_with_a_remedy(tmp_path: Path, text: str, part: str) -> None:
