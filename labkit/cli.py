@@ -52,7 +52,10 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     start = command(
-        "start", "Set everything up and open JupyterLab at the list of lessons.", needs="course", parents=[setup_options]
+        "start",
+        "Set everything up and open JupyterLab at the list of lessons.",
+        needs="course",
+        parents=[setup_options],
     )
     start.add_argument("--port", type=int, help="port for JupyterLab (default: the first free one from 8888)")
     start.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")

@@ -18,7 +18,7 @@ KNOWN = {"/home/me/labs": "", "/home/me/labs/.venv": ".venv", "/home/me": "~", "
         ("of binary: /home/me/labs/.venv/bin/python\n", "of binary: .venv/bin/python\n"),
         ('File "/home/me/labs/notebooks/scripts/train.py"', 'File "notebooks/scripts/train.py"'),
         ("/home/me/data and /home/me/labs-old/x", "~/data and ~/labs-old/x"),
-        ("of /home/else/env/bin/python, /Users/a.b/x", "of ~/env/bin/python, ~/x"),
+        ("of /home/runner/env/bin/python, /Users/a.b/x", "of ~/env/bin/python, ~/x"),
         (r"C:\Users\Me\x, D:\Users\other\y", r"~\x, ~\y"),
         (repr(r"C:\Users\Me\x"), r"'~\\x'"),
         ("/sys/home/me/x /usr/bin/python /root.txt", "/sys/home/me/x /usr/bin/python /root.txt"),
