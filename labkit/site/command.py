@@ -7,19 +7,22 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from labkit.course import execute, table
 from labkit.course.table import Course
 from labkit.errors import LabkitError
-from labkit.site import documents, executed, links, pages, sphinx_build
+from labkit.importable import ROOT
+from labkit.site import documents, executed, links, observed, pages, sphinx_build
 from labkit.site.executed import Executed
 from labkit.site.lesson import DOWNLOADS
 
 OUTPUT = execute.BUILD / "site"
-ROOT = execute.BUILD.parent
+Seen = tuple[Mapping[str, Mapping[str, Any]], str]  # by a claim's id what its probe saw; when and with what, in words
+SITE = "rocm-labs"
 MARK = "site.json"  # says that a folder is a site of ours, which a new one may replace
 
 
@@ -42,7 +45,7 @@ def build(
 
     Args:
         output: the folder of the site. An older site there is replaced at the end, and stays whole until then.
-        executed: a folder that ``labkit run -o`` filled; None executes what changed since the last time.
+        executed: a folder that ``labkit run -o`` filled; None executes what changed since the last time, and the probes of claims.
         course: the lessons (default: notebooks/course.toml).
         root: the clone.
         lessons: where the executed lessons come from instead, for tests.
@@ -50,28 +53,37 @@ def build(
     Raises:
         LabkitError: a lesson failed or does not belong to this clone, a page or link is wrong, or ``output`` cannot be used.
     """
+    output = output.expanduser().resolve()  # '.' has no name, and a link is to stay one
     _refuse_other_folder(output)
     course = table.load() if course is None else course
+    seen: Seen = ({}, "")
     if lessons is not None:
         ready = lessons(course)
     elif executed is not None:
         ready = _taken(executed, course)
     else:
         ready = _up_to_date(course)
+        seen = _seen()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}."))
     except OSError as error:
         raise LabkitError(f"{output} cannot be made: {error.strerror or error}.", "choose another with -o.") from None
     try:
-        new = _pages(work, course, ready, root)
+        new = _pages(work, course, ready, root, seen)
         wrong = links.check(new)
         if wrong:
             raise LabkitError(
                 "Links of the site lead nowhere:\n  " + "\n  ".join(wrong[:20]), "mend the pages that hold them."
             )
         _mark(new, ready)
+        _refuse_other_folder(output)  # building took minutes
         _swap(new, output, work)
+    except OSError as error:
+        raise LabkitError(
+            f"The site cannot be written: {error.strerror or error}.",
+            f"check that the disk of {output.parent} has room and is yours to write to. An older site there is as it was.",
+        ) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return output
@@ -85,11 +97,15 @@ def _up_to_date(course: Course) -> Sequence[Executed]:
     return executed.up_to_date(course.lessons)
 
 
-def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path) -> Path:
+def _seen() -> Seen:
+    return observed.up_to_date()
+
+
+def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path, seen: Seen) -> Path:
     """All pages, in a folder under ``work``."""
     source, new, extra = work / "source", work / "html", work / "extra"
     (source / "pages").mkdir(parents=True)
-    facts, static = _facts(source / "pages", root, {one.lesson.label for one in ready})
+    facts, static = _facts(source / "pages", root, {one.lesson.label for one in ready}, seen)
     written = documents.write(source, course, ready, root, facts)
     (extra / DOWNLOADS).mkdir(parents=True)
     for one in ready:
@@ -105,32 +121,55 @@ def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path) ->
     return new
 
 
-def _facts(folder: Path, root: Path, labels: Set[str]) -> tuple[Sequence[str], list[Path]]:
+def _facts(folder: Path, root: Path, labels: Set[str], seen: Seen) -> tuple[Sequence[str], list[Path]]:
     """The tables of what is known, written as documents: their names, and the folders of their styles and scripts.
 
-    labels: of the lessons that have a page.
+    labels: of the lessons that have a page. seen: what probes of claims saw, and when.
     """
     names = pages.write(
-        folder, reports=root / "reports", lesson_address=lambda label: f"../{label}.html" if label in labels else ""
+        folder,
+        reports=root / "reports",
+        lesson_address=lambda label: f"../{label}.html" if label in labels else "",
+        observed=seen[0],
+        observed_when=seen[1],
     )
     return names, [pages.STATIC]
 
 
 def _refuse_other_folder(output: Path) -> None:
-    """A folder that is not a site of ours is never replaced."""
+    """A folder that is not a site of ours is never replaced, nor one into which somebody put files of their own."""
     if output.is_dir():
-        if any(output.iterdir()) and not (output / MARK).is_file():
+        try:
+            there = _names(output)
+            marked = json.loads((output / MARK).read_text(encoding="utf-8")) if MARK in there else None
+        except (OSError, ValueError, RecursionError):
+            marked = None
+        if there and not (isinstance(marked, dict) and marked.get("site") == SITE):
             raise LabkitError(f"{output} holds something else than a site of labkit.", "choose another folder with -o.")
+        known = marked.get("files") if marked else None
+        own = sorted(there - {MARK, *map(str, known)}) if isinstance(known, list) else []
+        if own:
+            more = f" and {len(own) - 1} more" if len(own) > 1 else ""
+            raise LabkitError(
+                f"{output} holds {own[0]}{more} beside the site, which a new site would delete.",
+                "move that away first, or choose another folder with -o.",
+            )
     elif output.exists():
         raise LabkitError(f"{output} is a file.", "choose another folder with -o.")
+
+
+def _names(folder: Path) -> set[str]:
+    """Every file and link below a folder, as paths with forward slashes."""
+    return {
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()
+    }
 
 
 def _mark(new: Path, ready: Sequence[Executed]) -> None:
     lessons = {one.lesson.id: one.row.get("executed") for one in ready}
     built = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    (new / MARK).write_text(
-        json.dumps({"site": "rocm-labs", "built": built, "executed": lessons}, indent=1) + "\n", encoding="utf-8"
-    )
+    told = {"site": SITE, "built": built, "executed": lessons, "files": sorted(_names(new))}
+    (new / MARK).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 def _swap(new: Path, output: Path, work: Path) -> None:
@@ -141,7 +180,7 @@ def _swap(new: Path, output: Path, work: Path) -> None:
             output.rename(old)
         try:
             new.rename(output)
-        except OSError:
+        except BaseException:  # Ctrl-C, too
             with contextlib.suppress(OSError):
                 old.rename(output)
             raise

@@ -20,6 +20,7 @@ from labkit.site import freshness
 
 CACHE = execute.BUILD / "site-executed"
 PROFILE = "quick"
+_ROW = ("id", "title", "status")  # what is read of a lesson's row before its notebook is
 
 Execute = Callable[[Sequence[Lesson], Path], object]
 
@@ -110,7 +111,7 @@ def _cached(lesson: Lesson, cache: Path, key: str) -> Executed | None:
         if record["key"] != key:
             return None
         return _read(lesson, cache / lesson.path.name, record["row"], record)
-    except (OSError, ValueError, KeyError, TypeError, LabkitError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, LabkitError):
         return None  # whatever is wrong with it, executing again mends it
 
 
@@ -155,12 +156,17 @@ def _report(folder: Path) -> dict[str, Any]:
         told = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise LabkitError(f"{folder} holds no report.json of a run.", again) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise LabkitError(f"{path} is damaged.", again) from None
     if not isinstance(told, dict) or told.get("schema") != report.SCHEMA or not isinstance(told.get("lessons"), list):
         raise LabkitError(f"{path} is not a report of 'labkit run'.", again)
     if told.get("version") != report.SCHEMA_VERSION:
         raise LabkitError(f"{path} was written by another version of labkit.", again)
+    rows = told["lessons"]
+    if not all(isinstance(row, dict) and all(isinstance(row.get(key), str) for key in _ROW) for row in rows):
+        raise LabkitError(f"{path} has a lesson that is not whole.", again)
+    if not isinstance(told.get("machine"), dict):
+        raise LabkitError(f"{path} names no machine.", again)
     return told
 
 
@@ -169,7 +175,7 @@ def _read(lesson: Lesson, path: Path, row: Mapping[str, Any], told: Mapping[str,
         notebook = json.loads(path.read_text(encoding="utf-8"))
         committed = json.loads(lesson.path.read_text(encoding="utf-8"))
         same = same_text(committed, notebook)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise LabkitError(f"{path} cannot be read as a notebook.", "execute the lesson again.") from None
     if not same:
         raise LabkitError(
@@ -183,7 +189,8 @@ def _refuse_failed(rows: Sequence[Mapping[str, Any]]) -> None:
     failed = [row for row in rows if row.get("status") != "passed"]
     if failed:
         first = failed[0]
-        why = (first.get("error") or {}).get("message", "it did not run whole.")
+        error = first.get("error")
+        why = error.get("message", "it did not run whole.") if isinstance(error, dict) else "it did not run whole."
         more = f" So did {_names([row['id'] for row in failed[1:]])}." if failed[1:] else ""
         raise LabkitError(
             f"Lesson {first['id']} {first['title']} failed, so no new site was made: {why}{more}",

@@ -14,8 +14,8 @@ from importlib import metadata
 from pathlib import Path
 
 from labkit.course.table import Lesson
+from labkit.importable import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 # Rooms of labkit that no lesson can reach: they stand above it. Of the room course, two modules take part in executing.
 ABOVE_LESSONS = ("site", "jupyter", "workshop", "course", "cli.py", "__main__.py")
 EXECUTING = ("course/execute.py", "course/kernel.py")
@@ -40,9 +40,17 @@ def key(lesson: Lesson, profile: str, installed: Mapping[str, str], root: Path =
         root: the clone, with its folders ``labkit`` and the one of the lesson.
     """
     row = {name: value for name, value in asdict(lesson).items() if name != "path"}
-    said = json.dumps([profile, dict(installed), row], sort_keys=True, default=list)
-    digest = hashlib.sha256(said.encode())
-    for path in sources(lesson, root):
+    return _digest([profile, dict(installed), row], sources(lesson, root), root)
+
+
+def key_of_labkit(installed: Mapping[str, str], root: Path = ROOT) -> str:
+    """One word for all that probes of claims depend on: the rooms of labkit below the lessons, without any lesson's own part."""
+    return _digest(dict(installed), sorted(_of_labkit("", root / "labkit")), root)
+
+
+def _digest(said: object, paths: Iterable[Path], root: Path) -> str:
+    digest = hashlib.sha256(json.dumps(said, sort_keys=True, default=list).encode())
+    for path in paths:
         name = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
         digest.update(f"\0{name.as_posix()}\0".encode())
         digest.update(path.read_bytes())
@@ -55,17 +63,17 @@ def sources(lesson: Lesson, root: Path = ROOT) -> list[Path]:
     found = {lesson.path, folder / "solutions" / f"{lesson.label}.py"}
     if lesson.path.is_file() and "scripts" in lesson.path.read_text(encoding="utf-8"):
         found.update((folder / "scripts").glob("*.py"))  # they call each other
-    found.update(_of_labkit(lesson, root / "labkit"))
+    found.update(_of_labkit(lesson.name, root / "labkit"))
     return sorted(path for path in found if path.is_file())
 
 
-def _of_labkit(lesson: Lesson, labkit: Path) -> Iterator[Path]:
+def _of_labkit(lesson: str, labkit: Path) -> Iterator[Path]:
     for path in _files(labkit):
         parts = path.relative_to(labkit).parts
         if parts[0] in ABOVE_LESSONS and "/".join(parts) not in EXECUTING:
             continue
         # exercises/NAME/ belongs to the lesson of that name alone
-        if parts[:2] == ("learn", "exercises") and len(parts) > 3 and parts[2] != lesson.name:
+        if parts[:2] == ("learn", "exercises") and len(parts) > 3 and parts[2] != lesson:
             continue
         yield path
 

@@ -24,6 +24,7 @@ def write(
     reports: Path,
     lesson_address: Callable[[str], str] = "../{}.html".format,
     observed: Mapping[str, Mapping[str, Any]] | None = None,
+    observed_when: str = "",
 ) -> list[str]:
     """Writes the documents and returns their names, without ending, in the order in which they are read.
 
@@ -32,6 +33,7 @@ def write(
         reports: the folder of contributed reports; it may be missing or empty.
         lesson_address: the address of a lesson's page, relative to these pages, from its label (``01_mnist``); '' where it has none.
         observed: by a claim's id what its probe saw where the site is built (a row of ``labkit claims --run --json``).
+        observed_when: when and with what it was seen, in words: 'on 2026-11-30 16:20 UTC with torch 2.14.1 on a Linux x86_64 machine'.
 
     Raises:
         LabkitError: a file cannot be written, or the table of lessons cannot be read.
@@ -42,7 +44,7 @@ def write(
         "gpus": gpus.page(),
         "wheels": wheels.page(),
         "failures": failures.page(),
-        "claims": claims.page(lesson_address, observed),
+        "claims": claims.page(lesson_address, observed, observed_when),
         "machines": machines.page(reports, lesson_address),
     }
     for document, text in documents.items():

@@ -20,8 +20,9 @@ besides, and where that is written. {lesson} lets you guess first.
 {verdicts}
 
 Where a machine can show a claim there is a *probe*: a small program that looks. `python3 -m labkit claims 2.16 --run` runs it
-on yours.
+on yours.{here}
 """
+_HERE = " Where this site was built they ran {when}; what each saw there stands in its row."
 
 _KIND = {"TRUE": "good", "OUTDATED": "warn", "WRONG": "bad", "MISLEADING": "warn", "UNVERIFIABLE": "plain"}
 _NEEDS = {
@@ -33,12 +34,17 @@ _NEEDS = {
 }
 
 
-def page(lesson_address: Callable[[str], str], observed: Mapping[str, Mapping[str, Any]] | None = None) -> str:
+def page(
+    lesson_address: Callable[[str], str],
+    observed: Mapping[str, Mapping[str, Any]] | None = None,
+    observed_when: str = "",
+) -> str:
     """The document, Markdown for MyST.
 
     Args:
         lesson_address: address of a lesson's page, relative to this one, from its label ('11_folklore').
         observed: by a claim's id what its probe saw where the site was built, as rows of ``labkit claims --run --json``.
+        observed_when: when and with what it was seen, in words.
     """
     rows = chosen()
     labels = {lesson.id: lesson.label for lesson in table.load().lessons}
@@ -62,7 +68,12 @@ def page(lesson_address: Callable[[str], str], observed: Mapping[str, Mapping[st
         ),
         widths=(14, 25, 29, 17, 15),
     )
-    intro = _INTRO.format(count=len(rows), verdicts=verdicts, lesson=_lesson(lesson_address, labels, "11", "Lesson 11"))
+    intro = _INTRO.format(
+        count=len(rows),
+        verdicts=verdicts,
+        lesson=_lesson(lesson_address, labels, "11", "Lesson 11"),
+        here=_HERE.format(when=observed_when) if observed else "",
+    )
     return f"{markup.HEAD}# Claims\n\n{intro}\n{ledger}"
 
 
