@@ -22,7 +22,7 @@ import psutil
 
 from benchmarks import record
 from tests.workshop.hub.crowd import arrive
-from tests.workshop.hub.room import Hub, running
+from tests.workshop.hub.live_hub import Hub, running
 
 LEARNERS, GPUS, ROUNDS = 30, 8, 3
 

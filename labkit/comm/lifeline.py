@@ -137,9 +137,9 @@ def _reap() -> None:
                 pass
 
 
-def die_with_parent() -> None:
-    """Linux: SIGKILL when the process that forked this one ends (PR_SET_PDEATHSIG), even inside a C call."""
-    _prctl(_PDEATHSIG, int(signal.SIGKILL))
+def die_with_parent(number: int = 9) -> None:
+    """Linux: this signal (SIGKILL, which Windows does not name) when the process that forked this one ends, even inside a C call."""
+    _prctl(_PDEATHSIG, int(number))
 
 
 def _prctl(option: int, value: int) -> None:

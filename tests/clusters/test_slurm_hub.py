@@ -20,7 +20,7 @@ import requests
 
 from labkit.workshop.hub import proxy
 from tests.clusters.private_slurm import ROOT, Slurm, free_ports
-from tests.workshop.hub.room import Learner
+from tests.workshop.hub.live_hub import Learner
 
 FILE = ROOT / "notebooks" / "scripts" / "slurm_hub" / "jupyterhub_config.py"
 PASSWORD = "only for this test"

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from tests.workshop.hub.room import Hub, Learner
+from tests.workshop.hub.live_hub import Hub, Learner
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import pytest
 import requests
 
 from labkit.workshop.hub.leases import Book
-from tests.workshop.hub.room import PASSWORD, ROOTED, TEACHER, Hub, Learner, running
+from tests.workshop.hub.live_hub import PASSWORD, ROOTED, TEACHER, Hub, Learner, running
 
 # Measured: 220 s beside twelve other processes on two cores. The limit is for a machine that is as busy.
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(600)]

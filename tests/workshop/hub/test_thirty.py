@@ -20,7 +20,7 @@ import pytest
 from labkit.importable import ROOT
 from labkit.workshop.hub.leases import Book
 from tests.workshop.hub.crowd import Arrival, arrive, start
-from tests.workshop.hub.room import ROOTED, Hub, Learner, free_port
+from tests.workshop.hub.live_hub import ROOTED, Hub, Learner, free_port
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the hub works on Linux only"),

@@ -25,6 +25,7 @@ import requests
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
+from labkit.comm.lifeline import die_with_parent
 from labkit.importable import ROOT
 from labkit.workshop.hub import proxy
 from labkit.workshop.hub.accounts import reachable
@@ -48,6 +49,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _end_with_the_tests() -> None:
+    """A hub whose test run is killed ends by itself, and ends its servers and its proxy: SIGTERM gives it the time."""
+    die_with_parent(signal.SIGTERM)
 
 
 class Hub:
@@ -108,7 +114,7 @@ class Hub:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.labkit(*options), cwd=ROOT, env=self.environment(), stdin=subprocess.PIPE, stdout=log, stderr=log,
-                start_new_session=True,
+                start_new_session=True, preexec_fn=_end_with_the_tests,
             )  # fmt: skip
         assert self.process.stdin is not None
         self.process.stdin.write(f"{PASSWORD}\n".encode())
