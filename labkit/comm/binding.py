@@ -17,11 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from labkit.catalog.masks import MASKS
 from labkit.comm import paper, topology
 from labkit.comm.topology import Gpu, Topology, cpu_text
 from labkit.errors import LabkitError
-
-MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def an_enumerator_with_the_cpu_only(patch: Patch) -> Observation:
 def a_rocm_build_that_says_no(patch: Patch) -> Observation:
     patch.setattr(torch.version, "hip", "7.2")
     patch.setattr(torch.cuda, "is_available", lambda: False)
-    for name in verification._HIDING:
+    for name in verification.HIDING:
         patch.delenv(name, raising=False)
     return verification.available_on_amd()
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from unittest import mock
 
+from labkit.catalog.masks import HIDING
 from labkit.folklore import child
 from labkit.folklore.observation import Observation
 from labkit.folklore.registry import probe
@@ -105,9 +106,6 @@ def opencl_runtime_for_torch() -> Observation:
     return _opencl("an OpenCL runtime mends OpenCL programs only")
 
 
-_HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-
-
 @probe("2.17", needs="amd-gpu rocm-build")
 def available_on_amd(device: Path = Path("/dev/kfd")) -> Observation:
     """Asks, then runs a kernel. Where the answer is False although the driver offers a GPU, that is what was seen."""
@@ -116,7 +114,7 @@ def available_on_amd(device: Path = Path("/dev/kfd")) -> Observation:
     if not torch.cuda.is_available():
         if device.exists() and not os.access(device, os.R_OK | os.W_OK):
             return Observation("unmet", f"needs an account that may open {device}")
-        if hiding := [name for name in _HIDING if name in os.environ]:
+        if hiding := [name for name in HIDING if name in os.environ]:
             return Observation("unmet", f"needs a GPU that no variable can hide; set here: {', '.join(hiding)}")
         return Observation(
             "fails",

@@ -301,12 +301,11 @@ def _status(folder: Path) -> int:
 
 
 def _progress(folder: Path, output: Path) -> int:
-    from labkit.workshop.hub import progress
-    from labkit.workshop.hub.spawner import consents
+    from labkit.workshop.hub import consent, progress
 
     place = _there(folder)
     first_uid = read(place.config).get("LeaseSpawner", {}).get("first_uid") if is_root() else None
-    rows, problems = progress.collect(place, consents(place), first_uid)
+    rows, problems = progress.collect(place, consent.answers(place), first_uid)
     for problem in problems:
         say(f"Left out: {problem}")
     table = progress.as_csv(rows) if output.suffix != ".json" else json.dumps(rows, indent=1) + "\n"

@@ -62,7 +62,8 @@ sys.path.insert(0, {str(ROOT)!r})  # where labkit is
 
 from labkit.workshop.hub.accounts import Folder
 from labkit.workshop.hub.auth import WorkshopAuthenticator
-from labkit.workshop.hub.spawner import LeaseSpawner, reclaim
+from labkit.workshop.hub.servers import reclaim
+from labkit.workshop.hub.spawner import LeaseSpawner
 
 c = get_config()  # noqa: F821  JupyterHub gives it
 place = Folder(Path({str(c.folder)!r}))

@@ -1,4 +1,4 @@
-"""Which GPUs of this machine can be lent: their numbers as ROCR_VISIBLE_DEVICES counts them."""
+"""Which GPUs of this machine can be lent, by their numbers as ROCR_VISIBLE_DEVICES counts them, and what a server is told of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from labkit.machine import snapshot as machine
 from labkit.machine.facts import kfd_properties
+from labkit.workshop.hub.leases import Lease
 
 
 def found(snapshot: Mapping[str, Any] | None = None) -> tuple[str, ...]:
@@ -18,3 +19,17 @@ def found(snapshot: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     texts = [str(nodes[name]) for name in sorted(nodes, key=lambda name: int(name) if str(name).isdigit() else 10**6)]
     cards = [properties for properties in map(kfd_properties, texts) if properties.get("simd_count", 0) > 0]
     return tuple(str(at) for at, card in enumerate(cards) if card.get("cpu_cores_count", 0) == 0)
+
+
+def variables(lease: Lease | None, *, pretended: bool) -> dict[str, str]:
+    """What a learner's server gets to know about GPUs.
+
+    ROCR_VISIBLE_DEVICES acts in the lowest layer, first; HIP_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES choose from what it leaves.
+    So nobody who sets one of those reaches another learner's GPU. (A learner who unsets ROCR_VISIBLE_DEVICES does: it is an
+    agreement, not a lock.) The lent GPU is number 0 for them. Without a GPU both are -1: torch alone would count one for an
+    empty ROCR_VISIBLE_DEVICES.
+    """
+    if lease is None:
+        return {"ROCR_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "LABKIT_HUB_GPU": "none"}
+    words = f"{lease.gpu} (pretended)" if pretended else lease.gpu
+    return {"ROCR_VISIBLE_DEVICES": lease.gpu, "LABKIT_HUB_GPU": words}

@@ -19,15 +19,18 @@ from tornado import web
 from tornado.ioloop import PeriodicCallback
 from traitlets import Bool, Float, Int, List, Unicode, default
 
+from labkit.catalog.masks import HIDING
 from labkit.course import files, lab
 from labkit.errors import LabkitError
 from labkit.importable import ROOT, python_path
 from labkit.workshop.hub import limits as limiting
 from labkit.workshop.hub.accounts import Account, Folder, as_learner, device_groups
-from labkit.workshop.hub.leases import Book, Lease, NoGpuFree, Table
+from labkit.workshop.hub.consent import ANSWERS, answers, store
+from labkit.workshop.hub.gpus import variables as gpu_variables
+from labkit.workshop.hub.leases import Book, Lease, NoGpuFree
 from labkit.workshop.hub.limits import Limits
+from labkit.workshop.hub.servers import MARK, end_leftovers, is_alive, started_at
 
-CONSENTS = {"no": "no", "unnamed": "yes, without my name", "named": "yes, with my name"}
 _WATCH_S = 4.0
 _FOLDERS_S = 60.0
 
@@ -133,10 +136,10 @@ class LeaseSpawner(LocalProcessSpawner):
         free = table.free()
         pretended = " (pretended: no such GPU exists)" if self.pretended else ""
         say = f"{free} of {len(table.gpus) * table.share} places on GPUs are free now{pretended}."
-        chosen = consents(self.place).get(self.user.name, "no")
-        answers = "".join(
+        chosen = answers(self.place).get(self.user.name, "no")
+        choices = "".join(
             f'<option value="{value}"{" selected" if value == chosen else ""}>{html.escape(words)}</option>'
-            for value, words in CONSENTS.items()
+            for value, words in ANSWERS.items()
         )
         gpu = (
             f"""<label for="gpu">Run on</label>
@@ -149,7 +152,7 @@ class LeaseSpawner(LocalProcessSpawner):
         )
         return f"""{gpu}
 <label for="progress">May the teacher see which exercises I have passed?</label>
-<select class="form-control" id="progress" name="progress">{answers}</select>
+<select class="form-control" id="progress" name="progress">{choices}</select>
 <p>Exercises, tries and days; nothing that you wrote. You can choose anew each time you start.</p>"""
 
     def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, str]:
@@ -182,8 +185,8 @@ class LeaseSpawner(LocalProcessSpawner):
         cls = LeaseSpawner
         if cls._turns is None:
             cls._turns = asyncio.Semaphore(max(1, self.starts_at_once))
-        consent = str(self.user_options.get("progress", consents(self.place).get(self.user.name, "no")))
-        set_consent(self.place, self.user.name, consent)
+        consent = str(self.user_options.get("progress", answers(self.place).get(self.user.name, "no")))
+        store(self.place, self.user.name, consent)
         name = self.user.name
         self._lending = True  # a question whether it runs must not take the GPU back while it is being started
         try:
@@ -212,7 +215,7 @@ class LeaseSpawner(LocalProcessSpawner):
         """A GPU for this learner, if they want one. Raises NoGpuFree."""
         if self.user_options.get("gpu", "gpu" if self.gpus else "cpu") == "cpu":
             return None
-        self.book.change(lambda table: table.reclaim(lambda lease: lease.pid == 0 or is_alive(lease)))
+        self._take_back_from_the_dead()
         return self.book.lend(self.user.name)
 
     async def _start_now(self, lease: Lease | None) -> tuple[str, int]:
@@ -399,26 +402,6 @@ class LeaseSpawner(LocalProcessSpawner):
             )
 
 
-MARK = "LABKIT_HUB_HOME"
-"""Which learner's a process is, where all learners have one user id."""
-HIDING = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-"""What can hide GPUs from a program; nothing of it comes from the teacher's shell."""
-
-
-def gpu_variables(lease: Lease | None, *, pretended: bool) -> dict[str, str]:
-    """What a learner's server gets to know about GPUs.
-
-    ROCR_VISIBLE_DEVICES acts in the lowest layer, first; HIP_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES choose from what it leaves.
-    So nobody who sets one of those reaches another learner's GPU. (A learner who unsets ROCR_VISIBLE_DEVICES does: it is an
-    agreement, not a lock.) The lent GPU is number 0 for them. Without a GPU both are -1: torch alone would count one for an
-    empty ROCR_VISIBLE_DEVICES.
-    """
-    if lease is None:
-        return {"ROCR_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "LABKIT_HUB_GPU": "none"}
-    words = f"{lease.gpu} (pretended)" if pretended else lease.gpu
-    return {"ROCR_VISIBLE_DEVICES": lease.gpu, "LABKIT_HUB_GPU": words}
-
-
 def bring(account: Account) -> str:
     """Brings the lessons into the learner's folder, as the learner; what was done, a line for each file."""
     arguments = ["labkit.workshop.hub.copies", str(ROOT / "notebooks"), str(account.notebooks)]
@@ -432,60 +415,3 @@ def jupyter_config(place: Folder) -> Path:
     if not page.exists():
         files.write_text(page, json.dumps({"disabledExtensions": {"@jupyterlab/debugger-extension": True}}) + "\n")
     return folder
-
-
-def consents(place: Folder) -> dict[str, str]:
-    """Who lets the teacher see their progress: name to 'no', 'unnamed' or 'named'. Whoever is missing does not."""
-    try:
-        found = json.loads(place.consent.read_text(encoding="utf-8"))
-        return {str(name): str(value) for name, value in found.items() if value in CONSENTS}
-    except (OSError, ValueError, AttributeError):
-        return {}
-
-
-def set_consent(place: Folder, name: str, answer: str) -> None:
-    """Stores a learner's answer; anything else than a yes is a no."""
-    known = consents(place)
-    answer = answer if answer in CONSENTS else "no"
-    if known.get(name, "no") != answer:
-        files.write_text(place.consent, json.dumps({**known, name: answer}, indent=1) + "\n")
-
-
-def started_at(pid: int) -> float:
-    """When a process began (seconds since 1970), 0 where there is none or it is dead and only not fetched yet."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
-        if process.status() != psutil.STATUS_ZOMBIE:
-            return float(process.create_time())
-    return 0.0
-
-
-def is_alive(lease: Lease) -> bool:
-    """Does the lease's server still run?"""
-    return lease.pid != 0 and abs(started_at(lease.pid) - lease.started) < 1
-
-
-def end_leftovers(account: Account, hub: int) -> int:
-    """Ends what a learner's server left running, so that nothing of theirs is on a GPU that somebody else gets; how many."""
-    import psutil
-
-    ended = 0
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.pid in (hub, os.getpid()):
-                continue
-            if account.uid is not None:
-                theirs = process.uids().real == account.uid
-            else:
-                theirs = process.uids().real == os.getuid() and process.environ().get(MARK) == str(account.home)
-            if theirs:
-                process.kill()
-                ended += 1
-    return ended
-
-
-def reclaim(place: Folder, gpus: list[str], share: int) -> Table:
-    """At the hub's start: the table for these GPUs, without the leases whose server died while no hub was there."""
-    return Book(place.leases).change(lambda table: table.on(gpus, share).reclaim(is_alive))

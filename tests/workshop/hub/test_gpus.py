@@ -7,10 +7,11 @@ import time
 
 import pytest
 
+from labkit.catalog import masks
 from labkit.machine import simulate
 from labkit.workshop.hub import gpus
 from labkit.workshop.hub.leases import Lease
-from labkit.workshop.hub.spawner import HIDING, gpu_variables, is_alive, started_at
+from labkit.workshop.hub.servers import is_alive, started_at
 
 
 def node(simds: int, cpus: int = 0) -> str:
@@ -33,14 +34,17 @@ def test_simulated_machines(name: str) -> None:
 
 
 def test_a_lent_gpu_is_the_only_one_that_is_seen() -> None:
-    assert gpu_variables(Lease("3", "ada", ""), pretended=False) == {"ROCR_VISIBLE_DEVICES": "3", "LABKIT_HUB_GPU": "3"}
-    assert "pretended" in gpu_variables(Lease("3", "ada", ""), pretended=True)["LABKIT_HUB_GPU"]
+    assert gpus.variables(Lease("3", "ada", ""), pretended=False) == {
+        "ROCR_VISIBLE_DEVICES": "3",
+        "LABKIT_HUB_GPU": "3",
+    }
+    assert "pretended" in gpus.variables(Lease("3", "ada", ""), pretended=True)["LABKIT_HUB_GPU"]
 
 
 def test_without_a_lease_there_is_none() -> None:
-    hidden = gpu_variables(None, pretended=False)
+    hidden = gpus.variables(None, pretended=False)
     assert hidden["ROCR_VISIBLE_DEVICES"] == hidden["HIP_VISIBLE_DEVICES"] == "-1"
-    assert set(hidden) - {"LABKIT_HUB_GPU"} <= set(HIDING)
+    assert set(hidden) - {"LABKIT_HUB_GPU"} <= set(masks.HIDING)
 
 
 def test_a_process_that_is_dead_but_not_fetched_is_dead() -> None:

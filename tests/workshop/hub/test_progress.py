@@ -13,7 +13,7 @@ from labkit.learn.records import file
 from labkit.learn.records.entry import Event
 from labkit.workshop.hub import progress
 from labkit.workshop.hub.accounts import Folder
-from labkit.workshop.hub.spawner import consents, set_consent
+from labkit.workshop.hub.consent import answers, store
 
 
 @pytest.fixture
@@ -62,11 +62,11 @@ def test_a_file_that_is_not_the_learner_s_own_is_not_read(place: Folder) -> None
 
 
 def test_the_answer_is_kept_and_only_a_yes_is_a_yes(place: Folder) -> None:
-    assert consents(place) == {}
-    set_consent(place, "ada", "named")
-    set_consent(place, "ben", "<script>")
-    set_consent(place, "cleo", "unnamed")
-    set_consent(place, "cleo", "no")
-    assert consents(place) == {"ada": "named", "cleo": "no"}
+    assert answers(place) == {}
+    store(place, "ada", "named")
+    store(place, "ben", "<script>")
+    store(place, "cleo", "unnamed")
+    store(place, "cleo", "no")
+    assert answers(place) == {"ada": "named", "cleo": "no"}
     place.consent.write_text("[")
-    assert consents(place) == {}, "what cannot be read is no agreement"
+    assert answers(place) == {}, "what cannot be read is no agreement"

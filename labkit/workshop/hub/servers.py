@@ -1,0 +1,53 @@
+"""Learners' servers as processes of this machine: whether one still runs, and the end of what it left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+from labkit.workshop.hub.accounts import Account, Folder
+from labkit.workshop.hub.leases import Book, Lease, Table
+
+MARK = "LABKIT_HUB_HOME"
+"""Which learner's a process is, where all learners have one user id."""
+
+
+def started_at(pid: int) -> float:
+    """When a process began (seconds since 1970), 0 where there is none or it is dead and only not fetched yet."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return float(process.create_time())
+    return 0.0
+
+
+def is_alive(lease: Lease) -> bool:
+    """Does the lease's server still run?"""
+    return lease.pid != 0 and abs(started_at(lease.pid) - lease.started) < 1
+
+
+def end_leftovers(account: Account, hub: int) -> int:
+    """Ends what a learner's server left running, so that nothing of theirs is on a GPU that somebody else gets; how many."""
+    import psutil
+
+    ended = 0
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid in (hub, os.getpid()):
+                continue
+            if account.uid is not None:
+                theirs = process.uids().real == account.uid
+            else:
+                theirs = process.uids().real == os.getuid() and process.environ().get(MARK) == str(account.home)
+            if theirs:
+                process.kill()
+                ended += 1
+    return ended
+
+
+def reclaim(place: Folder, gpus: Sequence[str], share: int) -> Table:
+    """At the hub's start: the table for these GPUs, without the leases whose server died while no hub was there."""
+    return Book(place.leases).change(lambda table: table.on(gpus, share).reclaim(is_alive))
