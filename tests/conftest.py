@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
+hypothesis.settings.register_profile("labkit", deadline=None)  # no test asserts how long something takes
+hypothesis.settings.load_profile("labkit")
 os.environ["LABKIT_PROGRESS"] = "off"
 
 # A job in the background of a script begins by ignoring interrupts, and every process that it starts inherits that.

@@ -28,8 +28,9 @@ from labkit.course import files, report, table
 from labkit.course.report import LessonError, LessonResult
 from labkit.course.table import Lesson
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 
-BUILD = Path(__file__).resolve().parent.parent.parent / "build"
+BUILD = ROOT / "build"
 
 # Seconds for one cell and for a whole lesson. course.toml may override them with [lesson.limits].
 LIMITS: Mapping[str, Mapping[str, float]] = {

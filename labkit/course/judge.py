@@ -17,6 +17,7 @@ from pathlib import Path
 
 from labkit.course import kernel
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 
 SANITIZE = Path(__file__).with_name("sanitize.cfg")
 _COUNT = re.compile(r"(\d+) (passed|failed|error|xfailed|skipped)")
@@ -75,7 +76,7 @@ def judge(notebooks: Sequence[Path], cell_limit_s: float = 120, limit_s: float =
             variables.pop(name, None)
         process = subprocess.Popen(
             command,
-            cwd=kernel.ROOT,
+            cwd=ROOT,
             env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

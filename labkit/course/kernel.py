@@ -13,8 +13,6 @@ from jupyter_client.manager import AsyncKernelManager
 from labkit import threads
 from labkit.importable import python_path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-
 
 def environment(ipython_dir: Path) -> dict[str, str]:
     """The variables that a kernel gets: this process's own, with labkit importable and nobody's start-up files.

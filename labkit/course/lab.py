@@ -17,9 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from labkit.errors import LabkitError
-from labkit.importable import python_path
+from labkit.importable import ROOT, python_path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_LESSON = "00_environment_check.ipynb"
 FIRST_PORT = 8888
 # The log level leaves out the note of each kernel that it listens on TCP. jupyter_client puts this interpreter for "python".

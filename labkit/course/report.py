@@ -18,10 +18,10 @@ from typing import Any
 
 from labkit import __version__
 from labkit.course import files
+from labkit.importable import ROOT
 
 SCHEMA = "rocm-labs-report"
 SCHEMA_VERSION = 2
-_ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def machine_facts(timeout_s: float = 120) -> dict[str, Any]:
     try:
         answer = subprocess.run(
             [sys.executable, "-c", "from labkit.course import report; report.print_torch_facts()"],
-            cwd=_ROOT,
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=timeout_s,

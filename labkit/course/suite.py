@@ -6,9 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from labkit.importable import ROOT
+
 LIGHT = "not notebooks and not browser"
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent.parent / "notebooks"
+NOTEBOOKS = ROOT / "notebooks"
 TABLE = NOTEBOOKS / "course.toml"
 
 _REPAIR = f"correct notebooks/{TABLE.name}, or take it back from git with 'git checkout notebooks/{TABLE.name}'."

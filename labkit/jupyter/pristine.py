@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.importable import ROOT
+
 VARIABLE = "LABKIT_LESSONS"
-ROOT = Path(__file__).resolve().parent.parent.parent
 _GIT_S = 20  # git reads a few files from the disk; more means that something is stuck
 
 

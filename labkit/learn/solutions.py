@@ -6,8 +6,9 @@ import ast
 from pathlib import Path
 
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+NOTEBOOKS = ROOT / "notebooks"
 
 
 def path_of(lesson: str, notebooks: Path | None = None) -> Path:

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
-from labkit.importable import python_path
+from labkit.importable import ROOT, python_path
 from labkit.setup import environment, homes, requirements
 from labkit.setup.environment import Environment
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = 2  # of the stamp; an older one is looked at anew
 _DONE = "LABKIT_SETUP_DONE"  # tells the command that is run again inside that set-up has just been done
 

@@ -23,6 +23,7 @@ from labkit import setup
 from labkit.catalog import wheels as catalog
 from labkit.course import lab
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 from labkit.machine import doctor, evidence, intake, snapshot
 from labkit.machine.doctor import Finding
 from labkit.machine.facts import Machine
@@ -33,7 +34,6 @@ from labkit.workshop.lines import Line
 from labkit.workshop.pack import contents, sums
 from labkit.workshop.pack.contents import Contents, WheelSet
 
-ROOT = Path(__file__).resolve().parents[2]
 READY_ROOM_BYTES = 2_000_000_000  # what lessons write, and air
 MEMORY_BYTES = 2_000_000_000  # JupyterLab, a browser's tab and one lesson; training peaks near 0.6 GB
 _LARGEST_FILE = 16 << 20

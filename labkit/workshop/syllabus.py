@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from labkit.course import table
+from labkit.course.contributed import REPORTS
 from labkit.course.table import Course, Lesson
 from labkit.errors import LabkitError
 
 SYLLABI = table.NOTEBOOKS / "syllabi.toml"
-REPORTS = table.NOTEBOOKS.parent / "reports"
 
 KINDS = ("set-up", "break", "lunch", "buffer", "talk")
 # A room is slower than the machine that was measured: older laptops, and all of them at once.

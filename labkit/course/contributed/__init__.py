@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
-from pathlib import Path
 
-REPORTS = Path(__file__).resolve().parent.parent.parent.parent / "reports"
+from labkit.importable import ROOT
+
+REPORTS = ROOT / "reports"
+"""The folder of contributions."""
 
 
 def main(options: argparse.Namespace) -> int:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from labkit.course.files import write_text
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 from labkit.machine.facts import Machine
 from labkit.setup import install, prepare, requirements, words
 from labkit.workshop.pack import contents, course, scripts, sums, wheels
 from labkit.workshop.pack.contents import Contents, DataSet, WheelSet
 from labkit.workshop.pack.wanted import Wanted, wanted
 
-ROOT = Path(__file__).resolve().parents[3]
 MAKING = ".making"  # holds what is unfinished; a folder with it goes on where it stopped
 OTHER_BYTES = 400_000_000  # data sets, site and course, at most: CIFAR-10 takes 180 MB, the site tens of MB
 say = words.say

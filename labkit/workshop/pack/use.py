@@ -14,12 +14,12 @@ from pathlib import Path
 
 from labkit import setup
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 from labkit.machine.facts import Machine
 from labkit.setup import environment, prepare, words
 from labkit.workshop.pack import contents, sums
 from labkit.workshop.pack.contents import Contents, WheelSet
 
-ROOT = Path(__file__).resolve().parents[3]
 _WITH_WHEELS = ("start", "run", "setup")
 
 
