@@ -318,6 +318,9 @@ PLANTED = [
     ("0x4f2a9c01d3e85b77", "a UUID or unique id"),
     ("https://example.org/x", "a web address"),
     ("hf_abcdefghijklmnop", "a key or password"),
+    ("ssh-ed25519 AAAAC3NzaC1lZDI1", "a key or password"),
+    ("１９２.168。1.5", "a network address"),
+    ("١٩٢.١٦٨.١.٥", "a network address"),
     ("+49 170 1234567", "a telephone number"),
 ]
 
@@ -352,6 +355,7 @@ def test_every_place_is_looked_at(path: tuple[Any, ...]) -> None:
         "0123-4567-89ab-cdef",
         "algbw/busbw as in nccl-tests, n/a elsewhere",
         "Two cores, other work beside it; lesson 08 took longer.",
+        "A mini-PC, a gaming-laptop, an old-pc",
     ],
 )
 def test_versions_and_products_are_nobody(text: str) -> None:
@@ -374,6 +378,42 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=8,
 )
+
+
+@pytest.mark.parametrize("whole", [10**400, 10**4000, -(10**400)], ids=["400 digits", "4000 digits", "below zero"])
+def test_a_number_that_no_float_can_hold_is_answered(whole: int) -> None:
+    assert "'seconds' is" in problems(changed("seconds", to=whole))
+    assert "'workers' is" in problems(changed("workers", to=whole))
+
+
+@pytest.mark.parametrize(
+    "sign", ["\ud800", "\u202e", "\u200b", "\u2028", "\x85"], ids=["half", "turned round", "hidden", "line", "c1"]
+)
+def test_a_note_holds_only_what_can_be_seen_and_written(sign: str) -> None:
+    assert "'note' is" in problems(changed("note", to=f"two{sign}cores"))
+    if not sign.isspace():  # make puts one blank in the place of others
+        with pytest.raises(LabkitError, match="signs that are no text"):
+            make.judge(Namespace(note=f"two{sign}cores", output=None, executed=None))
+
+
+def test_digits_of_other_scripts_are_no_version() -> None:
+    assert "machine.python" in problems(changed("machine", "python", to="3.١١.٢"))
+
+
+def test_long_texts_take_no_long_time() -> None:
+    """Patterns over 100,000 characters took many minutes (the test's own limit of time ends it then)."""
+    told = check.text(json.dumps({**report(), "a-" * 45_000: 1}), NOW)[1]
+    assert any("is unknown" in one.what for one in told)
+
+
+def test_a_device_or_a_folder_or_a_large_file_is_answered(tmp_path: Path) -> None:
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate(50 << 30)  # takes no room
+    assert "more than 200000 bytes" in check.file(large, NOW).problems[0].what
+    assert "is a folder" in check.file(tmp_path, NOW).problems[0].what
+    if Path("/dev/zero").exists():
+        assert "device" in check.file(Path("/dev/zero"), NOW).problems[0].what
 
 
 @settings(max_examples=150, deadline=None)

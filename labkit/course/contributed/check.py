@@ -16,6 +16,7 @@ from typing import Any
 from labkit.course.contributed import REPORTS, name, personal, plausible, shape
 from labkit.course.contributed.shape import Problem
 from labkit.errors import LabkitError
+from labkit.machine import intake
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,14 @@ def files(folder: Path) -> list[Path]:
 def file(path: Path, now: datetime | None = None) -> Checked:
     """Reads and checks one file. Never raises for what is in it, nor where it cannot be read."""
     try:
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "there is no such file"
+        content = intake.read(path, shape.LARGEST_BYTES + 1)
+    except LabkitError as error:
+        return Checked(path, None, (Problem(f"The file cannot be read: {error.problem}", error.remedy),))
+    except ValueError:
+        return Checked(path, None, (Problem("There is no such file.", "Name a file that is there."),))
+    if len(content) > shape.LARGEST_BYTES:
         return Checked(
-            path, None, (Problem(f"The file cannot be read: {why}.", "Name a file that is there and yours to read."),)
+            path, None, (Problem(f"The file has more than {shape.LARGEST_BYTES} bytes; a report has a few thousand."),)
         )
     try:
         text_of_it = content.decode("utf-8")

@@ -51,6 +51,8 @@ def judge(options: argparse.Namespace) -> None:
     kinds = personal.kinds(note)
     if len(note) > shape.NOTE_LENGTH:
         raise LabkitError(f"The note has {len(note)} characters.", f"shorten it to {shape.NOTE_LENGTH}.")
+    if shape.note(note) is not None:
+        raise LabkitError("The note holds signs that are no text.", "write it with letters, digits and punctuation.")
     if kinds:
         raise LabkitError(f"The note seems to hold {', '.join(kinds)}.", "leave that out: the file is for everybody.")
     if options.output:

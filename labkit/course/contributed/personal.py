@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +30,7 @@ _HOST = re.compile(
 )
 _AT_HOST = re.compile(r"(?<![\w.])[A-Za-z_][\w.-]*@[A-Za-z0-9]|(?:^|\s)@[A-Za-z]\w+")
 _WORD_OF_HOST = re.compile(
-    r"\b(?:DESKTOP|LAPTOP|WIN|WORKSTATION)-[A-Z0-9]{5,}\b|\b[\w-]+(?:s-)?MacBook[\w-]*\b|\b\w+-(?:pc|laptop|desktop|workstation)\b",
+    r"\b(?:DESKTOP|LAPTOP|WIN|WORKSTATION)-[A-Z0-9]{5,}\b|\b[\w-]+(?:s-)?MacBook[\w-]*\b|\b(?!(?:mini|micro|gaming|game|desktop|tower|office|old|new)-)\w+-(?:pc|laptop|desktop|workstation)\b",
     re.I,
 )
 # a version of four small numbers begins below 8, as WSL's kernels do; nothing else in a report has four
@@ -38,13 +39,20 @@ _MAC = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-
 _LONG_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?(?=[0-9A-Fa-f]*\d)[0-9A-Fa-f]{16,}(?![0-9A-Za-z])")
 _SERIAL = re.compile(r"\b(?:s/?n|serial(?:[ _-]?(?:no|number|nr))?|asset[ _]?tag)\b[\s:=#.]*[A-Z0-9-]{4,}", re.I)
 _TOKEN = re.compile(
-    r"(?<![\w])(?:gh[pousr]_|github_pat_|hf_|sk-|AKIA|xox[bap]-|glpat-)[\w-]{8,}|(?<![\w+/=])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Z])(?=[\w+/=-]*[a-z])[\w+/=-]{28,}"
+    r"(?<![\w])(?:gh[pousr]_|github_pat_|hf_|sk-|AKIA|xox[bap]-|glpat-)[\w-]{8,}|\bssh-(?:rsa|dss|ed25519)\s|(?<![\w+/=])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Z])(?=[\w+/=-]*[a-z])[\w+/=-]{28,}"
 )
 _PHONE = re.compile(r"(?<![\w.])\+\d[\d ()/-]{7,}\d(?![\w.])")
 
 
+_LONGEST = 1000  # characters that are looked at: no text of a right form is longer, and patterns take time
+
+
 def kinds(text: str) -> tuple[str, ...]:
-    """What the text seems to hold, in words; empty where nothing does. Versions, dates and names of products are nothing."""
+    """What the text seems to hold, in words; empty where nothing does. Versions, dates and names of products are nothing.
+
+    Wide letters and digits of other scripts count as the plain ones. Of a text only the first ``_LONGEST`` characters are read.
+    """
+    text = _plain(text[:_LONGEST])
     found = dict.fromkeys(_KINDS[kind] for kind in re.findall(r"<(\w+)-\d+>", _redacted(text)) if kind in _KINDS)
     patterns = (
         (_ADDRESS, "a web address"),
@@ -61,6 +69,12 @@ def kinds(text: str) -> tuple[str, ...]:
     )
     found.update(dict.fromkeys(words for pattern, words in patterns if pattern.search(text)))
     return tuple(found)
+
+
+def _plain(text: str) -> str:
+    """The text in plain letters, digits and dots, as far as a sign stands for one."""
+    plain = unicodedata.normalize("NFKC", text).replace("\u3002", ".")
+    return "".join(str(unicodedata.digit(sign)) if sign.isdecimal() else sign for sign in plain)
 
 
 def _redacted(text: str) -> str:

@@ -17,7 +17,6 @@ Times are UTC, as ``2026-11-30T12:00:00Z``. Null means: not known, or there is n
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -52,7 +51,9 @@ def _text(pattern: str, meaning: str, *, null: bool = False) -> Test:
     def test(value: Any) -> str | None:
         if value is None and null:
             return None
-        fits = isinstance(value, str) and len(value) <= NOTE_LENGTH and re.fullmatch(pattern, value) is not None
+        fits = (
+            isinstance(value, str) and len(value) <= NOTE_LENGTH and re.fullmatch(pattern, value, re.ASCII) is not None
+        )
         return None if fits else meaning + (" or null" if null else "")
 
     return test
@@ -67,9 +68,8 @@ def _number(low: float, high: float, *, whole: bool = False, null: bool = False)
         if value is None and null:
             return None
         kinds = (int,) if whole else (int, float)
-        fits = (
-            isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value) and low <= value <= high
-        )
+        # compared and never converted: a whole number of 400 digits has no float
+        fits = isinstance(value, kinds) and not isinstance(value, bool) and low <= value <= high
         return (
             None
             if fits
@@ -85,13 +85,17 @@ def _flag(*, null: bool = False) -> Test:
     )
 
 
+# No line ends, nothing that hides or turns round what stands beside it, no half of a character: pages show it as it is.
+_ONE_LINE = r"[^\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]*"
+note = _text(_ONE_LINE, f"one line of at most {NOTE_LENGTH} visible characters")
+
 _NAME = r"[A-Za-z0-9][\w ()+@.,/®™\[\]-]{0,79}"
 _FIELDS: Mapping[str, Test] = {
     "schema": _one_of(SCHEMA),
     "version": _number(VERSION, VERSION, whole=True),
     "labkit": _text(_VERSION + r"[\w.+-]{0,20}", "a version"),
     "made": _text(TIME, "a time such as 2026-11-30T12:00:00Z"),
-    "note": _text(r"[^\x00-\x1f\x7f]*", f"one line of at most {NOTE_LENGTH} characters"),
+    "note": note,
     "profile": _one_of("quick", "full"),
     "started": _text(TIME, "a time such as 2026-11-30T12:00:00Z"),
     "seconds": _number(0, 10**6),
