@@ -160,9 +160,7 @@ def _refuse_other_folder(output: Path) -> None:
 
 def _names(folder: Path) -> set[str]:
     """Every file and link below a folder, as paths with forward slashes."""
-    return {
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()
-    }
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
 
 
 def _mark(new: Path, ready: Sequence[Executed]) -> None:

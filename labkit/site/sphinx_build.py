@@ -124,7 +124,9 @@ def run(documents: Documents, output: Path, doctrees: Path, confoverrides: dict[
     if status or failure:
         told = re.sub(r"\x1b\[[0-9;]*m", "", warnings.getvalue()).replace(f"{documents.folder}/", "").strip()
         if "No space left on device" in told + failure:
-            raise LabkitError("The disk is full, so no site was made.", "free some space, or choose another disk with -o.")
+            raise LabkitError(
+                "The disk is full, so no site was made.", "free some space, or choose another disk with -o."
+            )
         lines = [line for line in [*told.splitlines(), failure] if line][:12]
         raise LabkitError(
             "Sphinx finds something wrong with the pages:\n  " + "\n  ".join(lines), "mend the page that it names."

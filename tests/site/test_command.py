@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,8 @@ from labkit.course.table import Course
 from labkit.errors import LabkitError
 from labkit.site import command, links
 from tests.site import made
+
+OURS = '{"site": "rocm-labs"}'
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,80 @@ def test_a_folder_with_something_else_in_it_is_refused_and_stays(tmp_path: Path)
         )
 
 
+@pytest.mark.parametrize("mark", ['{"name": "my own"}', "{}", "[]", "[" * 100_000, "\x00"], ids=len)
+def test_another_site_json_does_not_make_a_folder_ours(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "blog").mkdir()
+    (tmp_path / "blog" / command.MARK).write_text(mark, encoding="utf-8")
+    (tmp_path / "blog" / "thesis.txt").write_text("years", encoding="utf-8")
+    with pytest.raises(LabkitError, match="holds something else"):
+        command.build(tmp_path / "blog", course=clone(tmp_path), root=tmp_path / "clone", lessons=made.all_executed)
+    assert text(tmp_path / "blog" / "thesis.txt") == "years"
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "_static/mine.txt", ".git/HEAD"])
+def test_somebody_s_own_files_in_a_site_of_ours_are_not_deleted(tmp_path: Path, name: str) -> None:
+    site = tmp_path / "site"
+    (site / name).parent.mkdir(parents=True)
+    (site / "index.html").write_text("old", encoding="utf-8")
+    command._mark(site, [])
+    command._refuse_other_folder(site)  # as it was built
+    (site / name).write_text("years", encoding="utf-8")
+    with pytest.raises(LabkitError, match=f"holds {name} beside the site"):
+        command.build(site, course=clone(tmp_path), root=tmp_path / "clone", lessons=made.all_executed)
+    assert text(site / name) == "years"
+
+
+def test_a_link_stays_and_its_target_gets_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pages(work: Path, *_: object) -> Path:
+        (work / "html").mkdir()
+        (work / "html" / "index.html").write_text("new", encoding="utf-8")
+        return work / "html"
+
+    monkeypatch.setattr(command, "_pages", pages)
+    (tmp_path / "place").mkdir()
+    (tmp_path / "link").symlink_to("place")
+    course = clone(tmp_path)
+    command.build(tmp_path / "link", course=course, root=tmp_path / "clone", lessons=made.all_executed)
+    assert (tmp_path / "link").is_symlink() and text(tmp_path / "place" / "index.html") == "new"
+    monkeypatch.chdir(tmp_path / "place")
+    command.build(Path(), course=course, root=tmp_path / "clone", lessons=made.all_executed)
+    assert text(tmp_path / "place" / "index.html") == "new"
+
+
+def test_a_disk_that_fills_up_is_a_sentence_and_leaves_the_old_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(work: Path, *_: object) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device", str(work / "source"))
+
+    monkeypatch.setattr(command, "_pages", full)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / command.MARK).write_text(OURS, encoding="utf-8")
+    with pytest.raises(LabkitError, match="cannot be written: No space left on device"):
+        command.build(tmp_path / "site", course=clone(tmp_path), root=tmp_path / "clone", lessons=made.all_executed)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["clone", "site"]
+    assert text(tmp_path / "site" / command.MARK) == OURS
+
+
+def test_ctrl_c_between_the_two_renames_brings_the_old_site_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new, rename = tmp_path / "site", tmp_path / "work" / "html", Path.rename
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / folder.name).write_text("", encoding="utf-8")
+
+    def stopped(self: Path, target: Path) -> Path:
+        if self == new:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        command._swap(new, old, tmp_path / "work")
+    assert [path.name for path in old.iterdir()] == ["site"]
+
+
 @pytest.mark.parametrize(
     ("file", "content", "problem"),
     [
@@ -99,7 +176,7 @@ def test_a_site_that_cannot_be_built_leaves_the_old_one_whole(
     (tmp_path / "clone" / file).write_text(content, encoding="utf-8")
     old = tmp_path / "site"
     old.mkdir()
-    (old / command.MARK).write_text("{}", encoding="utf-8")
+    (old / command.MARK).write_text(OURS, encoding="utf-8")
     (old / "index.html").write_text("old", encoding="utf-8")
     with pytest.raises(LabkitError, match=problem):
         command.build(old, course=course, root=tmp_path / "clone", lessons=made.all_executed)
@@ -112,7 +189,7 @@ def test_a_failed_lesson_leaves_the_old_one_whole(tmp_path: Path) -> None:
 
     old = tmp_path / "site"
     old.mkdir()
-    (old / command.MARK).write_text("{}", encoding="utf-8")
+    (old / command.MARK).write_text(OURS, encoding="utf-8")
     with pytest.raises(LabkitError, match="failed"):
         command.build(old, course=clone(tmp_path), root=tmp_path / "clone", lessons=fail)
     assert [path.name for path in old.iterdir()] == [command.MARK]

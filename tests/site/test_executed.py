@@ -117,6 +117,10 @@ def test_outputs_and_numbers_of_execution_are_no_difference(lessons: list[Lesson
         ({"schema": "other"}, "is not a report"),
         ({"version": 1}, "another version"),
         ({"lessons": []}, "lacks 00_first, 01_second and 02_third"),
+        ({"lessons": [1, None]}, "not whole"),
+        ({"lessons": [{"id": ["00"], "title": "First", "status": "passed"}]}, "not whole"),
+        ({"lessons": [{"id": "00", "status": "failed"}]}, "not whole"),
+        ({"machine": None}, "names no machine"),
     ],
 )
 def test_a_report_that_does_not_fit_is_refused(
@@ -137,6 +141,10 @@ def test_a_folder_without_a_whole_run_is_refused(tmp_path: Path, lessons: list[L
     (tmp_path / "01_second.ipynb").write_text("[]", encoding="utf-8")
     with pytest.raises(LabkitError, match=r"01_second\.ipynb cannot be read"):
         executed.taken(tmp_path, lessons)
-    (tmp_path / "report.json").write_text("{", encoding="utf-8")
-    with pytest.raises(LabkitError, match="damaged"):
+    (tmp_path / "01_second.ipynb").write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(LabkitError, match=r"01_second\.ipynb cannot be read"):
         executed.taken(tmp_path, lessons)
+    for content in ("{", "[" * 100_000):
+        (tmp_path / "report.json").write_text(content, encoding="utf-8")
+        with pytest.raises(LabkitError, match="damaged"):
+            executed.taken(tmp_path, lessons)
