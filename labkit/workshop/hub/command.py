@@ -67,7 +67,7 @@ def _write_and_start(folder: Path, options: argparse.Namespace) -> int:
         if options.write or given:
             raise LabkitError(
                 f"{place.config} is there already, and is never overwritten.",
-                "change it there (each setting says what it does), or move it away.",
+                f"start it with {labkit('workshop hub -o', str(place.path))}; change settings in that file, or move it away.",
             )
     else:
         _write(place, options)
@@ -102,6 +102,8 @@ def _write(place: Any, options: argparse.Namespace) -> None:
     port = options.port or 8000
     if not 0 < port < 65536:
         raise LabkitError(f"{port} is no port number.", "give one from 1024 to 65535.")
+    if root:  # before anything is written: the configuration names this clone, and would have to be made anew
+        check_reachable(place.path)
     place.make()
     inner = _free_ports(2, {port})
     choices = configuration.Choices(
@@ -160,7 +162,7 @@ def _free_ports(count: int, taken: set[int]) -> list[int]:
 
 
 def _start(place: Any) -> int:
-    from labkit.workshop.hub import auth
+    from labkit.workshop.hub import auth, ports
 
     place.make()
     settings = read(place.config)
@@ -178,6 +180,7 @@ def _start(place: Any) -> int:
         )
     if separate:
         check_reachable(place.path)
+    ports.check(place, settings)
     for teacher in sorted(authenticator.get("admin_users", ())):
         if not auth.has_password(place.passwords, teacher):
             _ask_password(place, teacher)
@@ -225,7 +228,7 @@ def check_reachable(folder: Path) -> None:
         (ROOT, "the course"),
         (Path(sys.prefix), "the environment"),
         (python, "Python"),
-        (folder, "the hub"),
+        (next(path for path in (folder, *folder.parents) if path.exists()), "the hub"),
     ):
         closed = reachable(path)
         if closed is not None:

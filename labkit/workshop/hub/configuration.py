@@ -103,7 +103,8 @@ c.WorkshopAuthenticator.dbm_path = str(place.passwords)
 c.WorkshopAuthenticator.min_password_length = 8
 # What the login page says; a line of HTML.
 c.JupyterHub.template_vars = {{
-    "announcement_login": "First time here? The password that you type now becomes yours: 8 characters or more.",
+    "announcement_login": "First time here? The password that you type now becomes yours: 8 characters or more. "
+    "Forgotten? Ask the teacher.",
     {'"announcement": "The GPUs here are PRETENDED: they do not exist.",' if c.pretended else '# "announcement": "on every page",'}
 }}
 # An admin sees and stops servers, adds and deletes people. True here would also open learners' notebooks to the teacher.

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import sys
 
-_NEED_LINUX = ["accounts", "auth", "command", "copies", "gpus", "hub_real", "leases", "limits", "progress", "thirty"]
+_NEED_LINUX = [
+    "accounts",
+    "auth",
+    "command",
+    "copies",
+    "gpus",
+    "hub_real",
+    "leases",
+    "limits",
+    "ports",
+    "progress",
+    "thirty",
+]
 
 collect_ignore = [] if sys.platform == "linux" else [f"test_{name}.py" for name in _NEED_LINUX]

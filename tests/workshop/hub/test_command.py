@@ -24,6 +24,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     monkeypatch.setattr(accounts, "BLOCKS", tmp_path / "blocks.json")
     monkeypatch.setattr(accounts.claim_uids, "__defaults__", (tmp_path / "blocks.json",))
     monkeypatch.setattr(command, "_LONGEST_PATH", 1000)  # pytest's folders are long
+    monkeypatch.setattr(command, "check_reachable", lambda folder: None)  # they are closed to others, too
     folder = tmp_path / "hub"
     return lambda *arguments: cli._parser().parse_args(["workshop", "hub", "-o", str(folder), *arguments])
 
@@ -134,6 +135,19 @@ def test_a_hub_made_without_root_is_not_started_as_root(options: Options, monkey
     monkeypatch.setattr(command, "is_root", lambda: True)
     with pytest.raises(LabkitError, match="made without root"):
         command.main(options())
+
+
+def test_what_learners_cannot_reach_stops_before_anything_is_written(
+    options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(folder: Path) -> None:
+        raise LabkitError("Learners cannot reach Python.", "move it.")
+
+    monkeypatch.setattr(command, "is_root", lambda: True)
+    monkeypatch.setattr(command, "check_reachable", closed)
+    with pytest.raises(LabkitError, match="cannot reach"):
+        command.main(options("--write"))
+    assert not Path(options().output).exists()
 
 
 def test_where_the_hub_lives(tmp_path: Path) -> None:
