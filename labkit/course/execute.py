@@ -81,8 +81,14 @@ def run_lessons(
     output: Path | None = None,
     machine: bool = True,
     workers: int = 1,
+    kept: bool = True,
 ) -> int:
-    """``run`` for lessons that are already found (``machine=False`` leaves torch's facts out of the report)."""
+    """``run`` for lessons that are already found.
+
+    Args:
+        machine: False leaves torch's facts out of the report.
+        kept: whether ``output`` stays; False where the caller moves on what is in it, so that nobody is sent there.
+    """
     if profile not in LIMITS:
         raise LabkitError(f"There is no profile '{profile}'.", f"choose one of: {', '.join(LIMITS)}.")
     if workers < 1:
@@ -103,10 +109,8 @@ def run_lessons(
         results = [done.get(at) or _result(plan.lesson, 0.0, stopped) for at, plan in enumerate(plans)]
         seconds = time.perf_counter() - begin
         report.write(output, results, profile, facts, started, seconds, workers)
-    print(
-        f"\n{report.as_text(results, profile, seconds)}\n\nExecuted notebooks, report.json and report.txt are in {_shown(output)}.",
-        flush=True,
-    )
+    where = f"\n\nExecuted notebooks, report.json and report.txt are in {_shown(output)}." if kept else ""
+    print(f"\n{report.as_text(results, profile, seconds)}{where}", flush=True)
     return 0 if results and all(result.passed for result in results) else 1
 
 

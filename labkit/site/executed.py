@@ -38,7 +38,7 @@ class Executed:
 
 def run_now(lessons: Sequence[Lesson], output: Path) -> object:
     """Executes the lessons one after another, so that their measurements do not disturb each other."""
-    return execute.run_lessons(lessons, profile=PROFILE, output=output)
+    return execute.run_lessons(lessons, profile=PROFILE, output=output, kept=False)
 
 
 def up_to_date(
