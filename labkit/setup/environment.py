@@ -369,7 +369,7 @@ def locked(environment: Environment, say: Callable[[str], None]) -> Iterator[int
         return
     with file:
         told = False
-        while not _try_lock(file):
+        while not try_lock(file):
             if not told:
                 file.seek(0)
                 say(f"{_holder(file.read().strip())} in {environment.path}; waiting for it. Ctrl-C stops waiting.")
@@ -394,7 +394,8 @@ def _holder(number: str) -> str:
     return f"Another set-up (process {number or 'unknown'}) is at work"
 
 
-def _try_lock(file: IO[str]) -> bool:
+def try_lock(file: IO[str]) -> bool:
+    """Takes a file for this process, as long as it is open; says whether that went."""
     if os.name == "nt":
         import msvcrt
 

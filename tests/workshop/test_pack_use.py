@@ -150,7 +150,9 @@ def test_what_work_adds_is_no_damage_and_is_not_in_the_sums(pack: Path) -> None:
     assert set(sums.read(pack)) - before == {"course/my.ipynb"}
 
 
-@pytest.mark.parametrize("line", ["garbage", f"{'0' * 64}  /etc/passwd", f"{'0' * 64}  ../x", f"{'0' * 63}  x"])
+@pytest.mark.parametrize(
+    "line", ["garbage", f"{'0' * 64}  /etc/passwd", f"{'0' * 64}  ../x", f"{'0' * 63}  x", f"{'0' * 64}  a\0b"]
+)
 def test_sums_that_are_none_are_refused(pack: Path, line: str) -> None:
     (pack / "SHA256SUMS").write_text(line + "\n", encoding="utf-8")
     with pytest.raises(LabkitError, match="is damaged"):
@@ -175,7 +177,21 @@ def test_verify_is_a_command_for_a_bare_python(pack: Path) -> None:
     assert answer.returncode == 1 and "start.sh is damaged" in answer.stdout
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"labkit_pack": 7}', '{"labkit_pack": 1, "wheels": [{}]}'])
+def told_of(**changes: Any) -> str:
+    """A pack.json with one set of wheels, one thing of which is wrong."""
+    wheels = {**json.loads(table(CPU).as_json())["wheels"][0], **changes}
+    return json.dumps({**json.loads(table(CPU).as_json()), "wheels": [wheels]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", '{"labkit_pack": 7}', '{"labkit_pack": 1, "wheels": [{}]}', "[" * 100_000,
+        told_of(build="tpu"), told_of(python="three"), told_of(index=None), told_of(gfx=[7]), told_of(files=[["../x", 1]]),
+        table(CPU).as_json().replace(table(CPU).made, "yesterday"),
+    ],
+    ids=range(12),
+)  # fmt: skip
 def test_a_table_that_is_none_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "pack.json").write_text(text, encoding="utf-8")
     with pytest.raises(LabkitError, match="damaged"):

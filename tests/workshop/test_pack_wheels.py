@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -246,6 +247,52 @@ def test_a_folder_that_is_no_place_for_a_pack(where: str, clone: Path, tmp_path:
         (folder / "cat.png").write_bytes(b"")
     with pytest.raises(LabkitError):
         command.check_output(folder, clone if where != "a file" else tmp_path / "other")
+
+
+@pytest.mark.parametrize("content", ['{"pack": {"pack_format": 4}}', "[]", "[" * 100_000, "\x00"], ids=range(4))
+def test_another_program_s_pack_json_does_not_make_a_folder_ours(around: Around, tmp_path: Path, content: str) -> None:
+    own = tmp_path / "own"
+    for name in ("course/thesis.txt", "lessons/mine.ipynb", "wheels/car.jpg"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text("years", encoding="utf-8")
+    (own / "pack.json").write_text(content, encoding="utf-8")
+    with pytest.raises(LabkitError, match="something else in it"):
+        command.make(Wish(own, without=("wheels",)), around)
+    assert (own / "course/thesis.txt").is_file() and (own / "lessons/mine.ipynb").is_file()
+    assert (own / "wheels/car.jpg").is_file()
+
+
+@pytest.mark.parametrize("name", ["00.ipynb", "00.mine-2026-11-30-1200.ipynb"])
+def test_a_pack_in_which_somebody_worked_is_not_made_anew(around: Around, tmp_path: Path, name: str) -> None:
+    wish = Wish(tmp_path / "pack", without=("wheels",))
+    command.make(wish, around)
+    command.make(wish, around)  # untouched: made anew
+    (wish.output / "course/notebooks" / name).write_text("work", encoding="utf-8")
+    with pytest.raises(LabkitError, match=f"course/notebooks/{name} is not as it was published"):
+        command.make(wish, around)
+    assert (wish.output / "course/notebooks" / name).read_text(encoding="utf-8") == "work"
+
+
+def test_two_at_once_do_not_make_one_pack(around: Around, tmp_path: Path) -> None:
+    output = tmp_path / "pack"
+    output.mkdir()
+    with command._alone(output):
+        (output / command.MAKING).mkdir()
+        with pytest.raises(LabkitError, match="Another call makes a pack"):
+            command.make(Wish(output, without=("wheels",)), around)
+    command.make(Wish(output, without=("wheels",)), around)
+    assert sums.problems(output) == [] and not (output / sums.LOCK).exists()
+
+
+def test_a_disk_that_fills_up_midway_is_a_sentence_and_the_next_call_goes_on(around: Around, tmp_path: Path) -> None:
+    def full(output: Path, executed: Path | None) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device", "x")
+
+    wish = Wish(tmp_path / "pack", without=("wheels",))
+    with pytest.raises(LabkitError, match="cannot be written: No space left on device"):
+        command.make(wish, replace(around, site=full))
+    command.make(wish, around)
+    assert sums.problems(wish.output) == []
 
 
 def test_a_folder_in_build_is_one(clone: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,7 +16,7 @@ from labkit.course.files import write_text
 from labkit.errors import LabkitError
 from labkit.importable import ROOT
 from labkit.machine.facts import Machine
-from labkit.setup import install, prepare, requirements, words
+from labkit.setup import environment, install, prepare, requirements, words
 from labkit.workshop.pack import contents, course, scripts, sums, wheels
 from labkit.workshop.pack.contents import Contents, DataSet, WheelSet
 from labkit.workshop.pack.wanted import Wanted, wanted
@@ -113,6 +114,29 @@ def make(wish: Wish, around: Around | None = None) -> Contents:
         making.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LabkitError(f"{making} cannot be made ({error.strerror}).", "Choose another folder with -o.") from error
+    try:
+        with _alone(wish.output):
+            return _make(wish, asked, dependencies, around, making)
+    except OSError as error:
+        raise LabkitError(
+            f"The pack cannot be written: {error.strerror or error} ({wish.output}).",
+            "See that the disk has room and is yours to write to, then call it again: it goes on where it stopped.",
+        ) from error
+
+
+@contextlib.contextmanager
+def _alone(output: Path) -> Iterator[None]:
+    """Holds the folder for one process; raises LabkitError where another makes a pack there."""
+    lock = output / sums.LOCK
+    with lock.open("a", encoding="utf-8") as file:
+        if not environment.try_lock(file):
+            raise LabkitError(f"Another call makes a pack in {output} just now.", "Wait until it has ended.")
+        yield
+    with contextlib.suppress(OSError):
+        lock.unlink()
+
+
+def _make(wish: Wish, asked: Sequence[Wanted], dependencies: tuple[str, ...], around: Around, making: Path) -> Contents:
     done = _wheels(wish, asked, dependencies, around, making)
     say("The course, as git knows it, without its tests ...")
     course.copy(around.root, wish.output / contents.COURSE)
@@ -149,7 +173,10 @@ def announce(wish: Wish, asked: Sequence[Wanted], dependencies: Sequence[str], a
         unknown = sum(item.plan.download_bytes is None for item in open_)
         more = f", and {unknown} PyTorch whose size is not established" if unknown else ""
         say(words.because([f"To download: up to {words.size(total)}{more}."], "  "))
-    free = install.check_room(wish.output, wheels.room(open_) + OTHER_BYTES, around.disk_usage)
+    try:
+        free = install.check_room(wish.output, wheels.room(open_) + OTHER_BYTES, around.disk_usage)
+    except LabkitError as error:  # set-up's remedy is about its environment
+        raise LabkitError(error.problem, "Free some space, or choose a folder on another disk with -o.") from None
     say(f"  Free on that disk: {words.size(free)}")
 
 
@@ -161,12 +188,28 @@ def check_output(folder: Path, root: Path) -> None:
         )
     if folder.exists() and not folder.is_dir():
         raise LabkitError(f"{folder} is a file.", "Choose another folder with -o.")
-    if (
-        folder.is_dir()
-        and any(folder.iterdir())
-        and not any((folder / name).exists() for name in (MAKING, contents.FILE))
-    ):
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MAKING).is_dir() and not contents.is_pack(folder):
         raise LabkitError(f"{folder} has something else in it.", "Choose a new or an empty folder with -o.")
+    worked = _worked_in(folder)
+    if worked:
+        raise LabkitError(
+            f"Somebody worked in {folder}: {worked} is not as it was published, and a new pack would replace it.",
+            "Make the pack in another folder, or move that notebook away first.",
+        )
+
+
+def _worked_in(folder: Path) -> str:
+    """A notebook of a finished pack that differs from the published one, or that was added; "" where there is none."""
+    if (folder / MAKING).is_dir():  # unfinished: nobody works in it, and its parts may be of two versions
+        return ""
+    for path in sorted((folder / contents.COURSE / "notebooks").glob("*.ipynb")):
+        published = folder / contents.LESSONS / path.name
+        try:
+            if path.read_bytes() != published.read_bytes():
+                return path.relative_to(folder).as_posix()
+        except OSError:
+            return path.relative_to(folder).as_posix()
+    return ""
 
 
 def _known(output: Path) -> tuple[WheelSet, ...]:

@@ -14,8 +14,10 @@ A pack is one folder::
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from labkit.machine.facts import Machine
 SCHEMA = 1
 FILE = "pack.json"
 COURSE, LESSONS, WHEELS, SITE = "course", "lessons", "wheels", "site"
+BUILDS = ("cpu", "default", "cuda", "rocm")
 SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 
 
@@ -107,7 +110,7 @@ def read(folder: Path) -> Contents:
             f"{folder} is no finished pack: {FILE} cannot be read ({error.strerror}).",
             "Name the folder that `workshop pack` made. If it was interrupted, call it again: it goes on.",
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LabkitError(f"{path} is damaged.", "Copy the pack once more.") from error
     try:
         return _contents(value)
@@ -128,8 +131,26 @@ def _contents(value: Mapping[str, Any]) -> Contents:
         )
         for item in value["wheels"]
     )
+    for item in sets:
+        words_ = (item.system, item.architecture, item.index, item.torch, item.asked, *item.gfx)
+        if not all(isinstance(word, str) for word in words_) or item.build not in BUILDS:
+            raise ValueError("a set of wheels")
+        if not re.fullmatch(r"3\.\d{1,2}", item.python, re.ASCII) or any(
+            re.search(r"[/\\\0]", name) for name, _ in item.files
+        ):
+            raise ValueError("a set of wheels")
     data = tuple(DataSet(**item) for item in value["data"])
+    datetime.strptime(value["made"], "%Y-%m-%d")  # an unfinished pack has its day, too
     return Contents(str(value["made"]), str(value["commit"]), sets, data, bool(value["site"]))
+
+
+def is_pack(folder: Path) -> bool:
+    """Is the ``pack.json`` there one of ours, whole or of another version? Other programs have files of that name."""
+    try:
+        value = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "labkit_pack" in value
 
 
 def here(root: Path) -> Path | None:

@@ -12,13 +12,14 @@ from labkit.errors import LabkitError
 FILE = "SHA256SUMS"
 # What a learner's work adds to the course's folder.
 _ADDED = {".venv", ".labkit", "build", "__pycache__", ".ipynb_checkpoints", ".virtual_documents"}
+LOCK = ".pack.lock"  # while a pack is made
 _CHUNK_BYTES = 1 << 22
 
 
 def files(folder: Path) -> Iterator[Path]:
     """Every file of the pack, in a stable order, without the sums themselves and without what work adds."""
     for path in sorted(folder.iterdir()):
-        if path.name in _ADDED or (path.parent == folder and path.name == FILE):
+        if path.name in _ADDED or path.name in (FILE, LOCK):
             continue
         if path.is_dir() and not path.is_symlink():
             yield from files(path)
@@ -54,7 +55,13 @@ def read(folder: Path) -> dict[str, str]:
     known: dict[str, str] = {}
     for line in lines:
         value, _, name = line.partition("  ")
-        if len(value) != 64 or not name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        if (
+            len(value) != 64
+            or not name
+            or "\0" in name
+            or PurePosixPath(name).is_absolute()
+            or ".." in PurePosixPath(name).parts
+        ):
             raise LabkitError(f"{path} is damaged: {line[:80]!r}.", "Copy the pack once more.")
         known[name] = value
     return known
