@@ -10,17 +10,22 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from labkit.errors import LabkitError
-from labkit.importable import ROOT, python_path
+from labkit.importable import ROOT, become, python_path
 
 FIRST_LESSON = "00_environment_check.ipynb"
 FIRST_PORT = 8888
+QUIET = (
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    "--Application.log_level=WARN",
+)
+"""No news, no question for updates, no chatter: what every JupyterLab of the course gets."""
 # The log level leaves out the note of each kernel that it listens on TCP. jupyter_client puts this interpreter for "python".
 _KERNEL = {
     "argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"],
@@ -45,14 +50,7 @@ def start(port: int | None = None, browser: bool = True, *, root: Path = ROOT) -
     arguments = command(lesson, choose_port(port), browser, as_root=hasattr(os, "geteuid") and os.geteuid() == 0)
     environ = environment(os.environ, root, kernels)
     print("JupyterLab starts. Ctrl-C here ends it.", flush=True)
-    if os.name != "nt":
-        os.execve(arguments[0], arguments, environ)  # signals then reach JupyterLab itself
-    with subprocess.Popen(arguments, env=environ) as process:
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:  # JupyterLab got it too and ends its kernels
-                continue
+    return become(arguments, environ)
 
 
 def command(lesson: Path, port: int, browser: bool, *, as_root: bool = False) -> list[str]:
@@ -65,9 +63,7 @@ def command(lesson: Path, port: int, browser: bool, *, as_root: bool = False) ->
         "--LabApp.default_url=/lab",  # where the room puts the start page in front
         f"--ServerApp.port={port}",
         "--ServerApp.answer_yes=True",  # Ctrl-C ends it without a question
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--Application.log_level=WARN",
+        *QUIET,
         *([] if browser else ["--no-browser"]),
         *(["--allow-root"] if as_root else []),  # in a container; the token still guards it
     ]

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitError
-from labkit.importable import ROOT, python_path
+from labkit.importable import ROOT, become, python_path
 from labkit.setup import environment, homes, requirements
 from labkit.setup.environment import Environment
 
@@ -98,16 +97,7 @@ def run_inside(place: Environment, argv: Sequence[str]) -> int:
     """Runs this command line again with the environment's Python: the process is replaced, or waited for on Windows."""
     command = [str(place.python), "-m", "labkit", *argv]
     environ = {**os.environ, _DONE: str(place.path)}
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if os.name != "nt":
-        os.execve(command[0], command, environ)
-    with subprocess.Popen(command, env=environ) as process:
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:  # the child got it too, and ends in its own way
-                continue
+    return become(command, environ)
 
 
 def _as_sentence(error: OSError) -> LabkitError:

@@ -25,8 +25,21 @@ UIDS = range(70000, 100000, 1000)
 """Where blocks of user ids begin: one block for each hub of this machine."""
 MOST = 1000
 BLOCKS = Path("/var/lib/labkit/hub-uids.json")
-NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+NAMES = "up to 32 of a-z, 0-9, _ and -, beginning with a letter"
+PASSWORD_LENGTH = 8  # characters at least, in a new configuration
 _DEVICES = (Path("/dev/kfd"), Path("/dev/dri/renderD128"))
+
+
+def is_name(name: str) -> bool:
+    """May somebody be called so at the hub?"""
+    return _NAME.fullmatch(name) is not None
+
+
+def check_name(name: str) -> None:
+    """Raises LabkitError where ``is_name`` is not so."""
+    if not is_name(name):
+        raise LabkitError(f"'{name}' is no name for the hub.", f"{NAMES}.")
 
 
 @dataclass(frozen=True)
@@ -104,10 +117,7 @@ class Folder:
 
         Raises LabkitError.
         """
-        if not NAME.fullmatch(name):
-            raise LabkitError(
-                f"'{name}' is no name for the hub.", "up to 32 of a-z, 0-9, _ and -, beginning with a letter."
-            )
+        check_name(name)
         if first_uid is not None and first_uid < 1000:  # a number that was forgotten would be root's own
             raise LabkitError("The learners' user ids are not set.", f"set c.LeaseSpawner.first_uid in {self.config}.")
         number = self._number(name)

@@ -16,7 +16,7 @@ import bcrypt
 from firstuseauthenticator import FirstUseAuthenticator
 
 from labkit.errors import LabkitError
-from labkit.workshop.hub.accounts import NAME
+from labkit.workshop.hub.accounts import NAMES, is_name
 
 MOST_BYTES = 72  # bcrypt reads no further, and its version 5 refuses to
 _WRONG_S = 1.0
@@ -30,12 +30,12 @@ class WorkshopAuthenticator(FirstUseAuthenticator):
         self._one_at_a_time: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def validate_username(self, name: str) -> bool:
-        return bool(NAME.fullmatch(name)) and bool(super().validate_username(name))
+        return is_name(name) and bool(super().validate_username(name))
 
     async def authenticate(self, handler: Any, data: dict[str, str]) -> str | None:
         name, password = self.normalize_username(data["username"]), data["password"]
         if not self.validate_username(name):
-            handler.custom_login_error = "A name has up to 32 of a-z, 0-9, _ and -, and begins with a letter."
+            handler.custom_login_error = f"A name has {NAMES}."
             return None
         if len(password.encode("utf-8")) > MOST_BYTES:
             handler.custom_login_error = f"That password is too long: {MOST_BYTES} bytes at most."

@@ -7,18 +7,18 @@ import getpass
 import json
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit.course import files
+from labkit.course import files, lab
 from labkit.errors import LabkitError
-from labkit.importable import ROOT
+from labkit.importable import ROOT, become
+from labkit.setup import words
 from labkit.setup.words import labkit, say
+from labkit.workshop.hub.accounts import PASSWORD_LENGTH, Folder, check_name, reachable
 
-LEAST = 8  # characters of a password, as the configuration has it
 _LONGEST_PATH = 46  # a kernel's socket below FOLDER/run/NUMBER must fit into the 107 bytes that Linux allows
 _SHAPING = ("bind", "port", "teacher", "learners", "gpus", "pretend_gpus", "share", "memory", "trust_learners")
 
@@ -59,8 +59,6 @@ def default_folder(environ: Mapping[str, str], uid: int | None = None) -> Path:
 
 
 def _write_and_start(folder: Path, options: argparse.Namespace) -> int:
-    from labkit.workshop.hub.accounts import Folder
-
     place = Folder(folder)
     given = [name for name in _SHAPING if getattr(options, name) not in (None, False)]
     if place.config.exists():
@@ -78,7 +76,7 @@ def _write_and_start(folder: Path, options: argparse.Namespace) -> int:
     return _start(place)
 
 
-def _write(place: Any, options: argparse.Namespace) -> None:
+def _write(place: Folder, options: argparse.Namespace) -> None:
     from labkit.workshop.hub import accounts, configuration, gpus, leases, limits, proxy
 
     root = is_root()
@@ -94,8 +92,7 @@ def _write(place: Any, options: argparse.Namespace) -> None:
     teacher = options.teacher or "teacher"
     learners = _names(options.learners)
     for name in (teacher, *learners):
-        if not accounts.NAME.fullmatch(name):
-            raise LabkitError(f"'{name}' is no name for the hub.", "up to 32 of a-z, 0-9, _ and -, a letter first.")
+        check_name(name)
     limits.size(options.memory or "4G")
     lent, pretended = _gpus(options, gpus.found)
     leases.check_gpus(lent, options.share or 1)
@@ -147,21 +144,14 @@ def _free_ports(count: int, taken: set[int]) -> list[int]:
     """Ports that are free on 127.0.0.1 now, from 8081 upwards."""
     ports = []
     for port in range(8081, 8981):
-        if port in taken:
-            continue
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        ports.append(port)
+        if port not in taken and lab.is_free(port):
+            ports.append(port)
         if len(ports) == count:
             return ports
     raise LabkitError("No port from 8081 to 8980 is free on 127.0.0.1.", "what runs on this machine?")
 
 
-def _start(place: Any) -> int:
+def _start(place: Folder) -> int:
     from labkit.workshop.hub import auth, ports
 
     place.make()
@@ -192,7 +182,6 @@ def _start(place: Any) -> int:
         say("Not root: learners are NOT protected from each other.")
     if authenticator.get("allow_all"):
         say("Anybody who reaches the page can take a name that is free. Names of your own: allowed_users.")
-    sys.stdout.flush()
     os.umask(0o022)
     environ = {
         **os.environ,
@@ -200,8 +189,7 @@ def _start(place: Any) -> int:
     }
     command = [sys.executable, "-m", "jupyterhub", "-f", str(place.config)]
     os.chdir(place.private)
-    os.execve(command[0], command, environ)
-    raise AssertionError("execve returned")
+    return become(command, environ)
 
 
 def read(config: Path) -> dict[str, Any]:
@@ -221,8 +209,6 @@ def read(config: Path) -> dict[str, Any]:
 
 def check_reachable(folder: Path) -> None:
     """Learners have user ids of their own: Python, the course and their homes must be open to them. Raises LabkitError."""
-    from labkit.workshop.hub.accounts import reachable
-
     python = Path(os.path.realpath(sys.executable))
     for path, what in (
         (ROOT, "the course"),
@@ -247,11 +233,12 @@ def check_reachable(folder: Path) -> None:
 # ---------------------------------------------------------------------------------------------------- beside a running hub
 
 
-def _ask_password(place: Any, name: str) -> None:
+def _ask_password(place: Folder, name: str) -> None:
     from labkit.workshop.hub import auth
 
+    least = int(read(place.config).get("WorkshopAuthenticator", {}).get("min_password_length", PASSWORD_LENGTH))
     if sys.stdin.isatty():
-        first = getpass.getpass(f"A password for {name} ({LEAST} characters or more): ")
+        first = getpass.getpass(f"A password for {name} ({least} characters or more): ")
         if first != getpass.getpass("Once more: "):
             raise LabkitError("These were two different passwords.", "try again.")
     else:
@@ -261,12 +248,10 @@ def _ask_password(place: Any, name: str) -> None:
                 f"{name} has no password yet, and there is no terminal to ask for it.",
                 f"{labkit('workshop hub --password', name)} reads one from standard input.",
             )
-    auth.set_password(place.passwords, name, first, LEAST)
+    auth.set_password(place.passwords, name, first, least)
 
 
-def _there(folder: Path) -> Any:
-    from labkit.workshop.hub.accounts import Folder
-
+def _there(folder: Path) -> Folder:
     place = Folder(folder)
     if not place.config.exists():
         raise LabkitError(f"There is no hub in {folder}.", f"{labkit('workshop hub')} makes one; -o names its folder.")
@@ -298,7 +283,7 @@ def _status(folder: Path) -> int:
     for lease in table.leases:
         say(f"GPU {lease.gpu}: {lease.learner}, since {lease.since} UTC")
     say(
-        f"{len(place.names())} learners have a folder; {shutil.disk_usage(folder).free / 1e9:.1f} GB of the disk are free."
+        f"{len(place.names())} learners have a folder; {words.size(shutil.disk_usage(folder).free)} of the disk are free."
     )
     return 0
 

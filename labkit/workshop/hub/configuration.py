@@ -6,7 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from labkit.course import lab
 from labkit.importable import ROOT
+from labkit.workshop.hub.accounts import PASSWORD_LENGTH
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def text(choices: Choices) -> str:
         if c.pretended
         else "# Not yet verified on ROCm hardware."
     )
+    quiet = ",\n    ".join(f'"{option}"' for option in lab.QUIET)
     return f'''"""JupyterHub for ROCm Labs, written by `labkit workshop hub`. Change what you like: it is never overwritten.
 
 Start it:  python3 -m labkit workshop hub -o {c.folder}
@@ -100,10 +103,10 @@ c.WorkshopAuthenticator.admin_users = {{{c.teacher!r}}}
 # Names that may log in. allow_all = True: anybody who reaches the page, under any name that is not taken.
 {people}
 c.WorkshopAuthenticator.dbm_path = str(place.passwords)
-c.WorkshopAuthenticator.min_password_length = 8
+c.WorkshopAuthenticator.min_password_length = {PASSWORD_LENGTH}
 # What the login page says; a line of HTML.
 c.JupyterHub.template_vars = {{
-    "announcement_login": "First time here? The password that you type now becomes yours: 8 characters or more. "
+    "announcement_login": "First time here? The password that you type now becomes yours: {PASSWORD_LENGTH} characters or more. "
     "Forgotten? Ask the teacher.",
     {'"announcement": "The GPUs here are PRETENDED: they do not exist.",' if c.pretended else '# "announcement": "on every page",'}
 }}
@@ -125,9 +128,7 @@ c.Spawner.notebook_dir = str(place.path / "homes" / "{{username}}" / "notebooks"
 c.Spawner.default_url = "/lab"  # where the course puts its start page in front
 c.Spawner.args = [
     "--KernelManager.transport=ipc",  # kernels talk through private files; at a port every local user could read along
-    "--LabApp.news_url=None",
-    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    "--Application.log_level=WARN",
+    {quiet},
 ]
 # Of the shell that starts the hub, learners' servers get only this. Add LD_LIBRARY_PATH if your ROCm needs it.
 c.Spawner.env_keep = ["PATH", "LANG", "LC_ALL"]

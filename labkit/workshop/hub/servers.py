@@ -29,14 +29,14 @@ def is_alive(lease: Lease) -> bool:
     return lease.pid != 0 and abs(started_at(lease.pid) - lease.started) < 1
 
 
-def end_leftovers(account: Account, hub: int) -> int:
+def end_leftovers(account: Account) -> int:
     """Ends what a learner's server left running, so that nothing of theirs is on a GPU that somebody else gets; how many."""
     import psutil
 
     ended = 0
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.pid in (hub, os.getpid()):
+            if process.pid == os.getpid():
                 continue
             if account.uid is not None:
                 theirs = process.uids().real == account.uid
@@ -46,6 +46,15 @@ def end_leftovers(account: Account, hub: int) -> int:
                 process.kill()
                 ended += 1
     return ended
+
+
+def take_back(place: Folder, first_uid: int | None) -> None:
+    """Frees the GPUs of servers that died and were not noticed yet, once nothing of theirs runs any more."""
+    book = Book(place.leases)
+    for lease in book.read().leases:
+        if lease.pid and not is_alive(lease):
+            end_leftovers(place.account(lease.learner, first_uid))
+    book.change(lambda table: table.reclaim(lambda lease: lease.pid == 0 or is_alive(lease)))
 
 
 def reclaim(place: Folder, gpus: Sequence[str], share: int) -> Table:

@@ -23,13 +23,14 @@ from labkit.catalog.masks import HIDING
 from labkit.course import files, lab
 from labkit.errors import LabkitError
 from labkit.importable import ROOT, python_path
+from labkit.timing.words import size as words_of
 from labkit.workshop.hub import limits as limiting
 from labkit.workshop.hub.accounts import Account, Folder, as_learner, device_groups
 from labkit.workshop.hub.consent import ANSWERS, answers, store
 from labkit.workshop.hub.gpus import variables as gpu_variables
 from labkit.workshop.hub.leases import Book, Lease, NoGpuFree
 from labkit.workshop.hub.limits import Limits
-from labkit.workshop.hub.servers import MARK, end_leftovers, is_alive, started_at
+from labkit.workshop.hub.servers import MARK, end_leftovers, started_at, take_back
 
 _WATCH_S = 4.0
 _FOLDERS_S = 60.0
@@ -84,12 +85,16 @@ class LeaseSpawner(LocalProcessSpawner):
         return os.geteuid() == 0
 
     @property
+    def _first_uid(self) -> int | None:
+        return self.first_uid if self.separate else None
+
+    @property
     def place(self) -> Folder:
         return Folder(Path(self.folder))
 
     @property
     def account(self) -> Account:
-        return self.place.account(self.user.name, self.first_uid if self.separate else None)
+        return self.place.account(self.user.name, self._first_uid)
 
     @property
     def book(self) -> Book:
@@ -215,7 +220,7 @@ class LeaseSpawner(LocalProcessSpawner):
         """A GPU for this learner, if they want one. Raises NoGpuFree."""
         if self.user_options.get("gpu", "gpu" if self.gpus else "cpu") == "cpu":
             return None
-        self._take_back_from_the_dead()
+        take_back(self.place, self._first_uid)
         return self.book.lend(self.user.name)
 
     async def _start_now(self, lease: Lease | None) -> tuple[str, int]:
@@ -227,7 +232,7 @@ class LeaseSpawner(LocalProcessSpawner):
             self.log.info("%s: %s", name, line)
         used = await asyncio.to_thread(limiting.folder_bytes, account.home)
         if used > self.limits.folder:
-            raise CannotStart(f"Your folder holds {used / 1e9:.1f} GB, more than the {self.disk_limit} that are allowed. "
+            raise CannotStart(f"Your folder holds {words_of(used)}, more than the {words_of(self.limits.folder)} that are allowed. "
                               "Ask the teacher to delete something.")  # fmt: skip
         self.port = 0
         address, port = await super().start()
@@ -245,13 +250,6 @@ class LeaseSpawner(LocalProcessSpawner):
                 return
             await asyncio.sleep(0.2)
         raise CannotStart(f"Your server ended at once. The reason stands in {self.account.home}/server.log.")
-
-    def _take_back_from_the_dead(self) -> None:
-        """Frees the GPUs of servers that died and were not noticed yet, once nothing of theirs runs any more."""
-        for lease in self.book.read().leases:
-            if lease.pid and not is_alive(lease):
-                end_leftovers(self.place.account(lease.learner, self.first_uid if self.separate else None), os.getpid())
-        self.book.change(lambda table: table.reclaim(lambda lease: lease.pid == 0 or is_alive(lease)))
 
     async def poll(self) -> int | None:
         if self.proc is None and self.pid and abs(started_at(self.pid) - self.started) > 1:
@@ -271,7 +269,7 @@ class LeaseSpawner(LocalProcessSpawner):
     def _let_go(self) -> None:
         self._watching.pop(self.user.name, None)
         try:
-            end_leftovers(self.account, os.getpid())
+            end_leftovers(self.account)
             self.book.change(lambda table: table.give_back(self.user.name))
         except LabkitError as error:
             self.log.error("%s: %s", self.user.name, error)
@@ -378,19 +376,19 @@ class LeaseSpawner(LocalProcessSpawner):
         with contextlib.suppress(ProcessLookupError):
             os.kill(victim.pid, signal.SIGKILL)
         used = sum(process.memory for process in own)
-        await self._tell(f"Your programs together used {used / 1e9:.1f} GB of memory; {self.limits.memory / 1e9:.1f} GB are allowed. "
+        await self._tell(f"Your programs together used {words_of(used)} of memory; {words_of(self.limits.memory)} are allowed. "
                          "The largest one was ended; its notebook begins anew.")  # fmt: skip
 
     async def _look_at_folder(self) -> None:
         used = await asyncio.to_thread(limiting.folder_bytes, self.account.home)
         if used > self.limits.folder:
-            await self._tell(f"Your folder held {used / 1e9:.1f} GB; {self.disk_limit} are allowed. Your server was stopped. "
+            await self._tell(f"Your folder held {words_of(used)}; {words_of(self.limits.folder)} are allowed. Your server was stopped. "
                              "Ask the teacher to delete something.")  # fmt: skip
             await self.stop()
             await self.poll_and_notify()  # JupyterHub learns of it now, and not only when it looks by itself
         elif used > 0.8 * self.limits.folder:
             await self._tell(
-                f"Your folder holds {used / 1e9:.1f} GB; at {self.disk_limit} your server is stopped. Delete something."
+                f"Your folder holds {words_of(used)}; at {words_of(self.limits.folder)} your server is stopped. Delete something."
             )
 
     async def _tell(self, sentence: str) -> None:

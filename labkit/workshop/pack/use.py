@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labkit import setup
 from labkit.errors import LabkitError
-from labkit.importable import ROOT
+from labkit.importable import ROOT, become
 from labkit.machine.facts import Machine
 from labkit.setup import environment, prepare, words
 from labkit.workshop.pack import contents, sums
@@ -54,17 +54,8 @@ def main(argv: Sequence[str], *, root: Path = ROOT) -> int:
 
 def _labkit(arguments: Sequence[str], root: Path) -> int:
     """Runs ``labkit`` itself: the process is replaced, or waited for on Windows."""
-    command = [sys.executable, "-m", "labkit", *arguments]
-    sys.stdout.flush()
-    if os.name != "nt":
-        os.chdir(root)
-        os.execv(command[0], command)
-    with subprocess.Popen(command, cwd=root) as process:
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:  # the child got it too, and ends in its own way
-                continue
+    os.chdir(root)
+    return become([sys.executable, "-m", "labkit", *arguments], os.environ)
 
 
 def wheelhouse(pack: Path, root: Path, table: Contents, machine: Machine) -> Path:

@@ -40,8 +40,8 @@ def test_the_first_password_counts(door: auth.WorkshopAuthenticator) -> None:
         ("teacher", "eight letters", "where the hub was started"),
         ("ada", "short", "too short"),
         ("ada", "ü" * 40, "too long"),
-        ("../ada", "eight letters", "begins with a letter"),
-        ("a.b", "eight letters", "begins with a letter"),
+        ("../ada", "eight letters", "beginning with a letter"),
+        ("a.b", "eight letters", "beginning with a letter"),
     ],
 )
 def test_nothing_is_stored_for_who_may_not_come_in(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from labkit.catalog import masks
 from labkit.machine import simulate
 from labkit.workshop.hub import gpus
-from labkit.workshop.hub.leases import Lease
-from labkit.workshop.hub.servers import is_alive, started_at
+from labkit.workshop.hub.accounts import Folder
+from labkit.workshop.hub.leases import Book, Lease
+from labkit.workshop.hub.servers import MARK, is_alive, started_at, take_back
 
 
 def node(simds: int, cpus: int = 0) -> str:
@@ -60,3 +64,22 @@ def test_a_process_that_is_dead_but_not_fetched_is_dead() -> None:
     assert not is_alive(lease), "a zombie holds no GPU"
     child.wait()
     assert started_at(child.pid) == 0
+
+
+def test_a_gpu_is_free_again_only_when_nothing_of_the_dead_server_runs(tmp_path: Path) -> None:
+    place = Folder(tmp_path / "hub")
+    place.make()
+    ada, ben = place.account("ada", None), place.account("ben", None)
+    left = subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: str(ada.home)})
+    other = subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: str(ben.home)})
+    try:
+        book = Book(place.leases)
+        book.change(lambda table: table.on(("0", "1"), 1).lend("ada").running("ada", 2**22 + 1, 5.0))  # no such process
+        book.change(lambda table: table.lend("ben").running("ben", other.pid, started_at(other.pid)))
+        take_back(place, None)
+        assert [lease.learner for lease in book.read().leases] == ["ben"]
+        assert left.wait(30) == -signal.SIGKILL and other.poll() is None
+    finally:
+        for process in (left, other):
+            process.kill()
+            process.wait()
