@@ -14,7 +14,7 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -229,6 +229,11 @@ def as_text(notebook: dict[str, Any]) -> str:
 def is_golden(cell: dict[str, Any]) -> bool:
     """Whether a cell's output is committed and compared by nbval."""
     return cell.get("cell_type") == "code" and all(tag in _tags(cell) for tag in GOLDEN_TAGS)
+
+
+def is_injected(cell: Mapping[str, Any]) -> bool:
+    """Is it the cell that papermill adds for the parameters of a run?"""
+    return "injected-parameters" in cell.get("metadata", {}).get("tags", ())
 
 
 def _source(cell: dict[str, Any]) -> str:

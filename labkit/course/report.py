@@ -18,10 +18,14 @@ from typing import Any
 
 from labkit import __version__
 from labkit.course import files
+from labkit.errors import LabkitError
 from labkit.importable import ROOT
 
 SCHEMA = "rocm-labs-report"
 SCHEMA_VERSION = 2
+FILE = "report.json"
+_WORDS = ("id", "name", "title", "status")
+_OF_A_LESSON = {*_WORDS, "seconds", "cells", "cells_total", "error", "stand_in", "notebook", "executed"}
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,35 @@ def as_json(
     }
 
 
+def read(folder: Path, remedy: str) -> dict[str, Any]:
+    """The report of the run that left one in ``folder``, as ``as_json`` makes it. That it passed is not asked.
+
+    Args:
+        remedy: what to do where there is none.
+
+    Raises:
+        LabkitError: there is no such file, or it is not a whole report of this version.
+    """
+    path = folder / FILE
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LabkitError(f"There is no {path}.", remedy) from None
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or "it is no JSON"
+        raise LabkitError(f"{path} cannot be read: {why}.", remedy) from None
+    keys = {"profile", "started", "seconds", "workers", "machine", "lessons"}
+    whole = isinstance(told, dict) and told.get("schema") == SCHEMA and keys <= set(told)
+    if not whole or told.get("version") != SCHEMA_VERSION or not isinstance(told["lessons"], list):
+        raise LabkitError(f"{path} is no report of this labkit's runs.", remedy)
+    if not isinstance(told["machine"], dict):
+        raise LabkitError(f"{path} names no machine.", remedy)
+    rows = [row if isinstance(row, dict) else {} for row in told["lessons"]]
+    if not all(set(row) >= _OF_A_LESSON and all(isinstance(row[key], str) for key in _WORDS) for row in rows):
+        raise LabkitError(f"{path} has a lesson that is not whole.", remedy)
+    return dict(told)
+
+
 def shareable(value: Any) -> Any:
     """A parameter's value as a report may hold it: numbers and words as they are, no path of this computer."""
     if value is None or isinstance(value, (bool, int, float)):
@@ -192,7 +225,7 @@ def write(
         LabkitError: they cannot be written.
     """
     content = json.dumps(as_json(results, profile, machine, started, seconds, workers), indent=2, ensure_ascii=False)
-    files.write_text(folder / "report.json", content + "\n")
+    files.write_text(folder / FILE, content + "\n")
     files.write_text(folder / "report.txt", as_text(results, profile, seconds) + "\n")
 
 

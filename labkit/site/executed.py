@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit.course import execute, files, report
+from labkit.course import execute, files, form, report
 from labkit.course.table import Lesson
 from labkit.errors import LabkitError
 from labkit.site import freshness
 
 CACHE = execute.BUILD / "site-executed"
 PROFILE = "quick"
-_ROW = ("id", "title", "status")  # what is read of a lesson's row before its notebook is
 
 Execute = Callable[[Sequence[Lesson], Path], object]
 
@@ -96,11 +95,6 @@ def same_text(committed: Mapping[str, Any], executed: Mapping[str, Any]) -> bool
     return _text(committed) == _text(executed)
 
 
-def injected(cell: Mapping[str, Any]) -> bool:
-    """Is it the cell that papermill added for the parameters?"""
-    return "injected-parameters" in cell.get("metadata", {}).get("tags", [])
-
-
 # ------------------------------------------------------------------------------------------------------------- inside
 
 
@@ -150,24 +144,7 @@ def _keep(lesson: Lesson, folder: Path, cache: Path, key: str, row: Mapping[str,
 
 
 def _report(folder: Path) -> dict[str, Any]:
-    path = folder / "report.json"
-    again = f"make it with 'python3 -m labkit run -o {folder}'."
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise LabkitError(f"{folder} holds no report.json of a run.", again) from None
-    except (ValueError, RecursionError):
-        raise LabkitError(f"{path} is damaged.", again) from None
-    if not isinstance(told, dict) or told.get("schema") != report.SCHEMA or not isinstance(told.get("lessons"), list):
-        raise LabkitError(f"{path} is not a report of 'labkit run'.", again)
-    if told.get("version") != report.SCHEMA_VERSION:
-        raise LabkitError(f"{path} was written by another version of labkit.", again)
-    rows = told["lessons"]
-    if not all(isinstance(row, dict) and all(isinstance(row.get(key), str) for key in _ROW) for row in rows):
-        raise LabkitError(f"{path} has a lesson that is not whole.", again)
-    if not isinstance(told.get("machine"), dict):
-        raise LabkitError(f"{path} names no machine.", again)
-    return told
+    return report.read(folder, f"make it with 'python3 -m labkit run -o {folder}'.")
 
 
 def _read(lesson: Lesson, path: Path, row: Mapping[str, Any], told: Mapping[str, Any]) -> Executed:
@@ -199,7 +176,7 @@ def _refuse_failed(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _text(notebook: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"] if not injected(cell)]
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"] if not form.is_injected(cell)]
 
 
 def _say(changed: Sequence[Lesson], of: int) -> None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from labkit.course import form
 from labkit.site import private
-from labkit.site.executed import Executed, injected
+from labkit.site.executed import Executed
 
 DOWNLOADS = "download"  # folder of the site with the committed notebooks
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -37,7 +38,7 @@ def page(executed: Executed, binder: str = "", folders: Mapping[str, str] | None
     """
     notebook = copy.deepcopy(executed.notebook)
     known = folders or {}
-    notebook["cells"] = [_cell(cell, known) for cell in notebook["cells"] if not injected(cell)]
+    notebook["cells"] = [_cell(cell, known) for cell in notebook["cells"] if not form.is_injected(cell)]
     notebook["metadata"] = private.hide(notebook["metadata"], known)  # it holds the state of widgets
     notebook["metadata"].pop("papermill", None)
     if not _has_widgets(notebook):

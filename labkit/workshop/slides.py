@@ -91,7 +91,7 @@ def of_notebook(notebook: Mapping[str, Any]) -> list[Slide]:
     """The slides of a notebook as parsed JSON, committed or executed; see the rule at the top of this module."""
     found: list[Slide] = []
     part, sub = "", ""
-    cells = [cell for cell in notebook["cells"] if "injected-parameters" not in _tags(cell)]
+    cells = [cell for cell in notebook["cells"] if not form.is_injected(cell)]
     for number, cell in enumerate(cells, 1):
         tags, text = _tags(cell), "".join(cell["source"])
         if cell["cell_type"] == "markdown":

@@ -599,7 +599,7 @@ def broken(what: str, folder: Path) -> dict[str, Any]:
         ("no folder", "There is no"),
         ("no JSON", "cannot be read"),
         ("other schema", "no report of this labkit's runs"),
-        ("no lesson", "no lesson, or no machine"),
+        ("no lesson", "holds no lesson"),
         ("half a lesson", "not whole"),
         ("no notebook", "is not beside its report.json"),
         ("own parameters", "parameters of your own (epochs)"),

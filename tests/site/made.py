@@ -130,6 +130,9 @@ def row(lesson: Lesson, **changes: Any) -> dict[str, Any]:
         "name": lesson.name,
         "title": lesson.title,
         "status": "passed",
+        "seconds": 1.0,
+        "cells": 3,
+        "cells_total": 3,
         "parameters": {"profile": "quick", "epochs": 2},
         "stand_in": None,
         "notebook": lesson.path.name,
@@ -174,6 +177,9 @@ def write_run(folder: Path, executed_lessons: Sequence[Lesson], **changes: Any) 
         rows.append(row(lesson))
     told = {
         "schema": "rocm-labs-report",
+        "started": WHEN,
+        "seconds": 1.0,
+        "workers": 1,
         "version": 2,
         "profile": "quick",
         "machine": MACHINE,

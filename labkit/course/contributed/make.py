@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import __version__
-from labkit.course import files, report, table
+from labkit.course import files, form, report, table
 from labkit.course.contributed import REPORTS, check, fingerprint, name, personal, shape
 from labkit.errors import LabkitError
 
@@ -118,25 +118,9 @@ def of_run(folder: Path, snapshot: Mapping[str, Any], *, note: str = "", now: da
 
 
 def _run(folder: Path) -> dict[str, Any]:
-    path = folder / "report.json"
-    try:
-        run = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise LabkitError(f"There is no {path}.", f"name the folder of 'labkit run -o DIR', or {_NEW_RUN}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise LabkitError(
-            f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no JSON'}.", _NEW_RUN
-        ) from None
-    keys = {"profile", "started", "seconds", "workers", "machine", "lessons"}
-    whole = isinstance(run, dict) and run.get("schema") == report.SCHEMA and keys <= set(run)
-    if not whole or run.get("version") != report.SCHEMA_VERSION:
-        raise LabkitError(f"{path} is no report of this labkit's runs.", _NEW_RUN)
-    rows = run["lessons"]
-    if not isinstance(run["machine"], dict) or not isinstance(rows, list) or not rows:
-        raise LabkitError(f"{path} holds no lesson, or no machine.", _NEW_RUN)
-    needed = {"id", "name", "status", "seconds", "cells", "cells_total", "error", "stand_in", "notebook", "executed"}
-    if not all(isinstance(row, dict) and needed <= set(row) for row in rows):
-        raise LabkitError(f"{path} has a lesson that is not whole.", _NEW_RUN)
+    run = report.read(folder, f"name the folder of 'labkit run -o DIR', or {_NEW_RUN}")
+    if not run["lessons"]:
+        raise LabkitError(f"{folder / report.FILE} holds no lesson.", _NEW_RUN)
     return run
 
 
@@ -168,7 +152,7 @@ def _refuse_own_parameters(notebook: Mapping[str, Any], row: Mapping[str, Any], 
     lesson = next((lesson for lesson in table.load().lessons if lesson.id == row["id"]), None)
     allowed = {"profile", *(lesson.full if lesson and profile == "full" else ())}
     for cell in notebook["cells"]:
-        if "injected-parameters" in cell.get("metadata", {}).get("tags", []):
+        if form.is_injected(cell):
             targets = [
                 target.id
                 for line in ast.parse("".join(cell["source"])).body
