@@ -72,10 +72,15 @@ def start_here(contents: Contents) -> str:
         if contents.site
         else ""
     )
+    network = (
+        "No network is needed."
+        if contents.wheels
+        else "The first start needs a network: this pack holds no packages. After that, none."
+    )
     version = f" (version {contents.commit})" if contents.commit else ""
     return f"""\
 ROCm Labs: the course in one folder, made on {contents.made}{version}
-No network is needed.
+{network}
 
 1. Copy this whole folder to the disk of your computer.
    From the stick itself it does not work: work is saved here, and sticks are slow.
@@ -91,7 +96,7 @@ No network is needed.
        Linux, macOS:   sh start.sh
        Windows:        start.bat
    The first time it installs everything into course/.venv; that takes some minutes and several GB.
-   Then JupyterLab opens in your browser, at the first lesson. The same command starts it again later.
+   Then JupyterLab opens in your browser, at the list of lessons. The same command starts it again later.
    Ctrl-C in the terminal ends it.
 {site}
 If something is wrong with the folder, this reads every file and names damaged ones:
