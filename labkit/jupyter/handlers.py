@@ -74,7 +74,7 @@ class ResetHandler(_Handler):
     async def post(self) -> None:
         try:
             body = json.loads(self.request.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         wanted = body.get("lesson") if isinstance(body, dict) else None
         if not isinstance(wanted, str):
@@ -86,6 +86,9 @@ class ResetHandler(_Handler):
                 return self.fail(404, LabkitError(str(problem.args[0])))
             except LabkitError as problem:
                 return self.fail(409, problem)
+            except OSError as error:
+                why = f"Lesson {wanted} cannot be read: {error.strerror or type(error).__name__}."
+                return self.fail(409, LabkitError(why, "see that its file is yours to read, then reset again."))
         await self.finish(json.dumps(found))
 
 

@@ -26,13 +26,16 @@ def folder_of(root: Path, course: Course, environ: Mapping[str, str] | None = No
     environ = os.environ if environ is None else environ
     named = environ.get(VARIABLE, "").strip()
     if named:
-        folder = (root / Path(named).expanduser()).resolve()
+        try:
+            folder = (root / Path(named).expanduser()).resolve()
+        except (RuntimeError, OSError):  # ~somebody who is not here, or links that go round in circles
+            raise LabkitError(f"{VARIABLE} names {named}, which is no folder here.", "correct it.") from None
         if not folder.is_relative_to(root.resolve()):
             raise LabkitError(
                 f"{VARIABLE} names {named}, which is outside of the folder that this Jupyter shows ({root}).",
                 "name a folder inside of it, or start Jupyter one folder higher.",
             )
-        return folder
+        return root / folder.relative_to(root.resolve())  # as the browser opens it, also where root is a link
     for folder in (root, root / "notebooks"):
         if any((folder / lesson.path.name).is_file() for lesson in course.lessons):
             return folder
@@ -127,7 +130,7 @@ def _items(folder: Path, published: pristine.Published) -> dict[str, tuple[conte
         try:
             content = published.notebooks[name] if name in published.notebooks else paths[name].read_bytes()
             found[name[:2]] = contents.items(content.decode("utf-8"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue  # a notebook that cannot be read has no exercises; the list still shows the lesson
     return found
 

@@ -32,13 +32,17 @@ def find(names: Sequence[str], folder: Path, environ: Mapping[str, str] | None =
     """
     environ = os.environ if environ is None else environ
     named = environ.get(VARIABLE, "").strip()
+    try:
+        named = str(Path(named).expanduser()) if named else ""
+    except RuntimeError:
+        return Published({}, f"{VARIABLE} names {named}, and there is nobody of that name here.")
     own = root / "notebooks"
-    if named and _same(Path(named).expanduser(), folder):
+    if named and _same(Path(named), folder):
         return Published(
             {}, f"{VARIABLE} names the very folder that you work in, so there is no published copy to take."
         )
     if named:
-        return _from_folder(names, Path(named).expanduser(), f"The folder that {VARIABLE} names ({named})")
+        return _from_folder(names, Path(named), f"The folder that {VARIABLE} names ({named})")
     if own.is_dir() and not _same(own, folder):
         return _from_folder(names, own, "The course's own folder notebooks")
     return _from_git(names, root, environ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,26 @@ def test_the_real_course(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["id"] for row in found["lessons"]] == [lesson.id for lesson in table.load().lessons]
     assert found["of"] == sum(len(one.items) for one in contents.lessons()) > 50
     assert "LABKIT_LESSONS" in found["no_reset"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+def test_a_root_that_is_a_link_is_no_hindrance(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    link = tmp_path_factory.mktemp("links") / "home"
+    link.symlink_to(root)
+    course = table.load(root / "notebooks" / "course.toml")
+    environ = {lessons.VARIABLE: "notebooks", "LABKIT_LESSONS": str(root / "notebooks")}
+    rows = lessons.listing(link, course, environ)["lessons"]
+    assert rows[1]["file"] == "notebooks/01_train.ipynb"
+
+
+def test_folders_of_somebody_who_is_not_here_are_told(root: Path) -> None:
+    course = table.load(root / "notebooks" / "course.toml")
+    with pytest.raises(LabkitError, match="no folder here"):
+        lessons.folder_of(root, course, {lessons.VARIABLE: "~nobody-of-this-name/x"})
+    found = lessons.listing(root, course, {"LABKIT_LESSONS": "~nobody-of-this-name/x"})
+    assert "nobody of that name" in found["no_reset"]
+
+
+def test_a_published_notebook_that_is_nested_without_end_has_no_exercises(root: Path) -> None:
+    deep = {**BOOKS, "01_train.ipynb": b"[" * 100_000}
+    assert described(root, published=Published(deep))["lessons"][1]["of"] == 0
