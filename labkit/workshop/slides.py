@@ -11,10 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import html
-import io
-import keyword
 import re
-import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,12 +19,9 @@ from typing import Any
 
 from labkit.course import execute, files, form, table
 from labkit.errors import LabkitError
+from labkit.workshop import slide_text
 
 TEMPLATE = Path(__file__).with_suffix(".html")
-CODE_LINES = 16  # more do not fit a slide that is read from the back of a room
-OUTPUT_LINES = 14
-LEAD_WORDS = 60
-_LIST_ITEMS = 8
 _ASK = re.compile(r"\*\*(Guess|Predict)[^*]*\*\*")
 _QUIZ = re.compile(r"""\bquiz\(\s*["'](\w+)["']""")
 _LEFT_OUT = ("Your progress", "The end of the team")
@@ -77,7 +71,7 @@ def page(title: str, slides: Sequence[Slide]) -> str:
         above = f'<p class="above">{html.escape(slide.above)}</p>' if slide.above else ""
         made.append(
             f'<section class="{slide.kind}" tabindex="-1" aria-label="Slide {number} of {len(slides)}">{above}'
-            f"<h1>{_inline(slide.heading)}</h1>{slide.body}"
+            f"<h1>{slide_text.inline(slide.heading)}</h1>{slide.body}"
             f"<footer>{html.escape(title)} · cell {slide.cell}</footer></section>"
         )
     text = TEMPLATE.read_text(encoding="utf-8")
@@ -109,10 +103,16 @@ def of_notebook(notebook: Mapping[str, Any]) -> list[Slide]:
                 and found[-1].kind == "ask"
                 and found[-1].heading == (sub or part)
             ):
-                found[-1] = replace(found[-1], body=found[-1].body + _body([question]))
+                found[-1] = replace(found[-1], body=found[-1].body + slide_text.body([question]))
             elif question:
                 found.append(
-                    Slide("ask", sub or part, _body([f"**Guess first.** {question}"]), number, part if sub else "")
+                    Slide(
+                        "ask",
+                        sub or part,
+                        slide_text.body([f"**Guess first.** {question}"]),
+                        number,
+                        part if sub else "",
+                    )
                 )
             found += _of_code(cell, text, tags, sub or part, part if sub else "", number)
     return found
@@ -157,43 +157,47 @@ def _heading(piece: str, level: int) -> str | None:
 
 def _of_markdown(piece: str, part: str, sub: str, cell: int, *, whole: bool) -> Iterator[Slide]:
     title, above = sub or part, part if sub else ""
-    blocks = _blocks(piece)
+    blocks = slide_text.blocks(piece)
     if (heading := _heading(piece, 1)) is not None:
-        lists = [block for block in blocks[1:] if _is_list(block)]
-        yield Slide("title", heading, _body(lists[:1] or blocks[1:2]), cell)
+        lists = [block for block in blocks[1:] if slide_text.is_list(block)]
+        yield Slide("title", heading, slide_text.body(lists[:1] or blocks[1:2]), cell)
         return
     headed = piece.startswith("#")
     if headed:
         blocks = blocks[1:]
     if whole:
-        yield Slide("part", title, _body(blocks), cell, above)
+        yield Slide("part", title, slide_text.body(blocks), cell, above)
         return
     rest = list(blocks)
     if headed:
         lead = [block for block in blocks if not _ASK.match(block) and not block.startswith((">", "|", "```"))]
         taken = []
-        if lead and not _is_list(lead[0]):
-            taken.append(_shortened(lead[0]))
+        if lead and not slide_text.is_list(lead[0]):
+            taken.append(slide_text.shortened(lead[0]))
             rest.remove(lead[0])
             after = rest[0] if rest else ""
-            if lead[0].rstrip().endswith(":") and after.startswith("```") and len(after.splitlines()) <= CODE_LINES:
+            if (
+                lead[0].rstrip().endswith(":")
+                and after.startswith("```")
+                and len(after.splitlines()) <= slide_text.CODE_LINES
+            ):
                 taken.append(rest.pop(0))
-        points = next((block for block in lead if _is_list(block) and _fits(block)), "")
+        points = next((block for block in lead if slide_text.is_list(block) and slide_text.fits(block)), "")
         if points:
             taken.append(points)
             rest.remove(points)
         if taken:  # else what follows speaks for itself
             kind = "exercise" if part.startswith("Exercise") and not sub else "part"
-            yield Slide(kind, title, _body(taken), cell, above)
+            yield Slide(kind, title, slide_text.body(taken), cell, above)
     before = ""
     for block in rest:
         if _ASK.match(block):
-            yield Slide("ask", title, _body([block]), cell, above)
+            yield Slide("ask", title, slide_text.body([block]), cell, above)
         elif block.startswith(">"):
-            yield Slide("claim", title, _body([block]), cell, above)
-        elif block.startswith("|") or (_is_list(block) and _fits(block)):
-            intro = [_shortened(before)] if before.rstrip().endswith(":") else []
-            yield Slide("part", title, _body([*intro, block]), cell, above)
+            yield Slide("claim", title, slide_text.body([block]), cell, above)
+        elif block.startswith("|") or (slide_text.is_list(block) and slide_text.fits(block)):
+            intro = [slide_text.shortened(before)] if before.rstrip().endswith(":") else []
+            yield Slide("part", title, slide_text.body([*intro, block]), cell, above)
         before = block
 
 
@@ -205,18 +209,18 @@ def _of_code(
     outputs = cell.get("outputs", ())
     quiz = _QUIZ.search(text)
     if quiz:
-        yield Slide("quiz", f"Quiz: {quiz[1]}", _quiz(quiz[1]), number, title)
+        yield Slide("quiz", f"Quiz: {quiz[1]}", slide_text.quiz(quiz[1]), number, title)
         return
     printed = _printed(outputs)
-    shown = lines <= CODE_LINES and "parameters" not in tags
+    shown = lines <= slide_text.CODE_LINES and "parameters" not in tags
     if exercise:
-        yield Slide("exercise", title, _code(text if shown else _head_of(text)), number, above)
+        yield Slide("exercise", title, slide_text.code(text if shown else slide_text.head_of(text)), number, above)
     elif "golden" in tags or "slide" in tags:
-        code = _code(text) if shown else ""
+        code = slide_text.code(text) if shown else ""
         if code or printed:
-            yield Slide("code", title, code + _out(printed), number, above)
+            yield Slide("code", title, code + slide_text.out(printed), number, above)
     elif shown and re.search(r"^(def|class) ", text, re.MULTILINE):
-        yield Slide("code", title, _code(text), number, above)
+        yield Slide("code", title, slide_text.code(text), number, above)
     for output in outputs:
         yield from _of_output(output, title, above, number)
 
@@ -229,7 +233,7 @@ def _of_output(output: Mapping[str, Any], title: str, above: str, number: int) -
         body = f'<figure><img alt="{html.escape(words, quote=True)}" src="data:image/png;base64,{encoded}"></figure>'
         yield Slide("figure", title, body, number, above)
     elif "text/markdown" in data:
-        yield Slide("part", title, _body(_blocks("".join(data["text/markdown"]))), number, above)
+        yield Slide("part", title, slide_text.body(slide_text.blocks("".join(data["text/markdown"]))), number, above)
 
 
 def _printed(outputs: Sequence[Mapping[str, Any]]) -> str:
@@ -241,124 +245,3 @@ def _printed(outputs: Sequence[Mapping[str, Any]]) -> str:
         elif "image/png" not in output.get("data", {}) and "text/plain" in output.get("data", {}):
             said.append("".join(output["data"]["text/plain"]) + "\n")
     return "".join(said).rstrip()
-
-
-# ------------------------------------------------------------------------------------------------------ text to HTML
-
-
-def _blocks(text: str) -> list[str]:
-    """Markdown cut at its empty lines; a fenced block and a list stay whole."""
-    found: list[list[str]] = [[]]
-    fenced = False
-    for line in text.splitlines():
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        if not line.strip() and not fenced:
-            found.append([])
-        elif not fenced and re.match(r"#{1,6} ", line):
-            found += [[line], []]
-        else:
-            if found[-1] and re.match(r"[-*] |\d+\. ", line) and not re.match(r"[-*] |\d+\. |\s", found[-1][0]):
-                found.append([])
-            found[-1].append(line)
-    return ["\n".join(lines) for lines in found if lines]
-
-
-def _is_list(block: str) -> bool:
-    return re.match(r"([-*]|\d+\.) ", block) is not None
-
-
-def _fits(block: str) -> bool:
-    items = re.findall(r"^(?:[-*]|\d+\.) ", block, re.MULTILINE)
-    return len(items) <= _LIST_ITEMS and len(block.split()) <= 120
-
-
-def _shortened(block: str) -> str:
-    """A paragraph, or its first sentences up to about ``LEAD_WORDS`` words."""
-    if len(block.split()) <= LEAD_WORDS:
-        return block
-    kept: list[str] = []
-    for sentence in re.split(r"(?<=[.!?])\s+", block):
-        if kept and sum(len(one.split()) for one in [*kept, sentence]) > LEAD_WORDS:
-            break
-        kept.append(sentence)
-    return " ".join(kept)
-
-
-def _body(blocks: Sequence[str]) -> str:
-    return (
-        f'<div class="body">{_markdown(chr(10).join(f"{block}{chr(10)}" for block in blocks))}</div>' if blocks else ""
-    )
-
-
-def _markdown(text: str) -> str:
-    """Markdown as HTML. A link into the course becomes its words: a single file leads nowhere else."""
-    import mistune
-
-    class Renderer(mistune.HTMLRenderer):
-        def link(self, text: str, url: str, title: str | None = None) -> str:
-            return super().link(text, url, title) if url.startswith(("http://", "https://")) else text
-
-        def image(self, text: str, url: str, title: str | None = None) -> str:
-            return html.escape(text)
-
-        def heading(self, text: str, level: int, **attributes: Any) -> str:
-            return f"<p><strong>{text}</strong></p>\n"
-
-    return str(mistune.create_markdown(renderer=Renderer(), plugins=["table"])(text))
-
-
-def _inline(text: str) -> str:
-    """A heading: what stands in backticks is code, asterisks go."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(re.sub(r"\*+", "", text), quote=False))
-
-
-def _out(text: str) -> str:
-    lines = text.splitlines()
-    if len(lines) > OUTPUT_LINES:
-        lines = [*lines[: OUTPUT_LINES - 1], f"… {len(lines) - OUTPUT_LINES + 1} more lines"]
-    return f'<pre class="out">{html.escape(chr(10).join(lines), quote=False)}</pre>' if lines else ""
-
-
-def _head_of(text: str) -> str:
-    """The first lines of code that is too long for a slide."""
-    return "\n".join([*text.splitlines()[: CODE_LINES - 1], "…"])
-
-
-def _code(text: str) -> str:
-    """Python with its keywords, strings, comments and numbers marked; as it is where it cannot be read as Python."""
-    marks: list[tuple[int, int, str]] = []
-    starts = [0]
-    for line in text.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    kinds = {tokenize.STRING: "s", tokenize.COMMENT: "c", tokenize.NUMBER: "n"}
-    for name in ("FSTRING_START", "FSTRING_MIDDLE", "FSTRING_END"):  # from Python 3.12 on
-        kinds.setdefault(getattr(tokenize, name, -1), "s")
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            kind = "k" if token.type == tokenize.NAME and keyword.iskeyword(token.string) else kinds.get(token.type, "")
-            if kind:
-                first = starts[token.start[0] - 1] + token.start[1]
-                marks.append((first, starts[token.end[0] - 1] + token.end[1], kind))
-    except (tokenize.TokenError, SyntaxError, IndexError):
-        marks = []
-    made, at = [], 0
-    for first, last, kind in marks:
-        piece = html.escape(text[first:last], quote=False)
-        made.append(f'{html.escape(text[at:first], quote=False)}<span class="{kind}">{piece}</span>')
-        at = last
-    return f"<pre><code>{''.join(made)}{html.escape(text[at:], quote=False)}</code></pre>"
-
-
-def _quiz(name: str) -> str:
-    """The question and its answers to choose from, without which is right."""
-    from labkit.learn.exercises import find_quiz
-    from labkit.learn.quizzes.judge import quiz_text
-
-    lines = quiz_text(find_quiz(name)).splitlines()
-    return _out_of_quiz(lines)
-
-
-def _out_of_quiz(lines: Sequence[str]) -> str:
-    text = re.sub(r"^QUIZ \w+: ", "", "\n".join(lines))
-    return f'<pre class="out">{html.escape(text, quote=False)}</pre>'

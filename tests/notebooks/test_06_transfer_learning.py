@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from labkit.course import table
-from labkit.workshop import syllabus
+from labkit.workshop import plans
 from tests.notebooks.outputs import cells, numbers, words_of_figures
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(900)]
@@ -25,8 +25,8 @@ def curve(text: str, way: str) -> list[tuple[float, float, float]]:
 
 
 def test_its_parts_hold_what_belongs_to_them() -> None:
-    parts = {part.title[:1]: part for part in syllabus.parts_of(LESSON) if part.title[:1].isdigit()}
-    assert sorted(parts) == list("123456789") and not any(p.title.startswith("Ex") for p in syllabus.parts_of(LESSON))
+    parts = {part.title[:1]: part for part in plans.parts_of(LESSON) if part.title[:1].isdigit()}
+    assert sorted(parts) == list("123456789") and not any(p.title.startswith("Ex") for p in plans.parts_of(LESSON))
     assert parts["4"].exercises == ("freeze_body", "keep_bn_still"), "and the text on batch norm between them"
     assert min(part.weight for part in parts.values()) > 0.5, "no part is a heading alone"
 

@@ -14,17 +14,17 @@ import pytest
 from labkit import cli
 from labkit.course import table
 from labkit.errors import LabkitError
-from labkit.workshop import syllabus
-from labkit.workshop.syllabus import Block, Syllabus
+from labkit.workshop import plans, syllabus
+from labkit.workshop.plans import Block, Syllabus
 
 COURSE = table.load()
-PLANS = {plan.name: plan for plan in syllabus.load()}
+PLANS = {plan.name: plan for plan in plans.load()}
 BY_ID = {lesson.id: lesson for lesson in COURSE.lessons}
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_of_the_repository_can_work(name: str) -> None:
-    assert syllabus.complaints(PLANS[name], COURSE, syllabus.measured()) == []
+    assert plans.complaints(PLANS[name], COURSE, plans.measured()) == []
 
 
 def test_there_is_a_plan_for_each_length_and_it_is_as_long_as_it_says() -> None:
@@ -60,8 +60,8 @@ def test_what_is_left_out_is_what_no_block_teaches() -> None:
 
 def test_the_shares_of_a_lesson_s_parts_are_its_minutes() -> None:
     for lesson in COURSE.lessons:
-        parts = syllabus.parts_of(lesson)
-        shares = [syllabus.alone(Block(1, "", lesson=lesson, parts=(part.title,))) for part in parts]
+        parts = plans.parts_of(lesson)
+        shares = [plans.alone(Block(1, "", lesson=lesson, parts=(part.title,))) for part in parts]
         assert sum(shares) == pytest.approx(lesson.minutes)
 
 
@@ -69,7 +69,7 @@ def test_the_parts_hold_every_exercise_of_the_lesson() -> None:
     from labkit.learn.lessons import lesson
 
     for row in COURSE.lessons:
-        names = [name for part in syllabus.parts_of(row) for name in part.exercises]
+        names = [name for part in plans.parts_of(row) for name in part.exercises]
         assert names == [item.name for item in lesson(row.id).items if item.kind == "exercise"]
 
 
@@ -83,7 +83,7 @@ def plan(*blocks: Block, instead: Mapping[str, str] | None = None) -> Syllabus:
 
 
 def said(one: Syllabus, seconds: Mapping[str, float] | None = None) -> str:
-    return " ".join(syllabus.complaints(one, COURSE, seconds or {}))
+    return " ".join(plans.complaints(one, COURSE, seconds or {}))
 
 
 def lesson(id_: str, minutes: int = 100, parts: tuple[str, ...] = ()) -> Block:
@@ -153,20 +153,20 @@ def test_a_part_that_the_lesson_does_not_have_is_refused() -> None:
 )
 def test_a_damaged_file_is_a_sentence(tmp_path: Path, old: str, new: str, words: str) -> None:
     path = tmp_path / "syllabi.toml"
-    path.write_text(syllabus.SYLLABI.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    path.write_text(plans.SYLLABI.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     with pytest.raises(LabkitError, match=words):
-        syllabus.load(path)
+        plans.load(path)
 
 
 def test_a_plan_that_cannot_work_is_not_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "syllabi.toml"
-    text = syllabus.SYLLABI.read_text(encoding="utf-8")
+    text = plans.SYLLABI.read_text(encoding="utf-8")
     path.write_text(
         text.replace('minutes = 50, what = "From bytes', 'minutes = 5, what = "From bytes'), encoding="utf-8"
     )
-    monkeypatch.setattr(syllabus, "SYLLABI", path)
+    monkeypatch.setattr(plans, "SYLLABI", path)
     assert cli.main(["workshop", "syllabus", "90min"]) == 1
     out, error = capsys.readouterr()
     assert out == "" and "90min: lesson 01 has 5 min" in error
@@ -175,10 +175,10 @@ def test_a_plan_that_cannot_work_is_not_printed(
 @pytest.mark.parametrize("time", ["9 o'clock", "25:00", "10:60", ""])
 def test_a_time_that_is_none_and_a_name_that_is_none(time: str) -> None:
     with pytest.raises(LabkitError, match="no time of day"):
-        syllabus.clock(time)
-    assert (syllabus.clock("9"), syllabus.clock("0930"), syllabus.clock("18:05")) == (540, 570, 1085)
+        plans.clock(time)
+    assert (plans.clock("9"), plans.clock("0930"), plans.clock("18:05")) == (540, 570, 1085)
     with pytest.raises(LabkitError, match="no plan 'week'"):
-        syllabus.find("week", list(PLANS.values()))
+        plans.find("week", list(PLANS.values()))
 
 
 def test_the_longest_measured_quick_run_counts(tmp_path: Path) -> None:
@@ -191,5 +191,5 @@ def test_the_longest_measured_quick_run_counts(tmp_path: Path) -> None:
     write("c.json", "full", 900.0)
     write("d.json", "quick", 500.0, "failed")
     (tmp_path / "e.json").write_text("[]", encoding="utf-8")
-    assert syllabus.measured(tmp_path) == {"00": 11.0}
-    assert syllabus.measured(tmp_path / "none") == {}
+    assert plans.measured(tmp_path) == {"00": 11.0}
+    assert plans.measured(tmp_path / "none") == {}
