@@ -7,12 +7,15 @@ from typing import Any
 
 from docutils import nodes  # type: ignore[import-untyped]
 
+SHORT = 16  # signs
+
 
 def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_config_value("labkit_figures", {}, "env")
     app.connect("doctree-read", _describe_figures)
     app.connect("doctree-read", _wrap_sentences)
+    app.connect("doctree-read", _keep_short_names_whole)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -40,6 +43,13 @@ def _wrap_sentences(app: Any, doctree: nodes.document) -> None:
             for printed in output.findall(nodes.literal_block):
                 if not in_columns(printed.astext()):
                     printed["classes"].append("labkit-prose")
+
+
+def _keep_short_names_whole(app: Any, doctree: nodes.document) -> None:
+    """A browser breaks lines behind hyphens, also in '--workers 2'; what is short enough for a phone's column need not break."""
+    for literal in doctree.findall(nodes.literal):
+        if len(literal.astext()) <= SHORT:
+            literal["classes"].append("labkit-whole")
 
 
 def in_columns(text: str) -> bool:
