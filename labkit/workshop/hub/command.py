@@ -202,6 +202,12 @@ def read(config: Path) -> dict[str, Any]:
         raise
     except FileNotFoundError:
         raise LabkitError(f"There is no hub in {config.parent}.", "which folder was given with -o?") from None
+    except ImportError as error:  # the course was updated, and this file names parts of it
+        raise LabkitError(
+            f"{config} does not fit this version of the course: {error}.",
+            f"move it away and write a new one ({labkit('workshop hub --write -o', str(config.parent))} and your options). "
+            "Passwords and learners' folders stay.",
+        ) from None
     except Exception as error:  # whatever the teacher wrote
         raise LabkitError(f"{config} cannot be used: {type(error).__name__}: {error}", "correct it there.") from None
     return loaded

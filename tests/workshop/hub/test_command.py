@@ -129,6 +129,16 @@ def test_a_teacher_s_slip_in_the_configuration_is_one_sentence(options: Options)
         command.main(options())
 
 
+def test_a_configuration_of_another_version_says_how_to_get_a_new_one(options: Options) -> None:
+    given = options("--write", "--trust-learners")
+    written(given)
+    config = Path(given.output) / "jupyterhub_config.py"
+    config.write_text(config.read_text() + "\nfrom labkit.workshop.hub.spawner import gone_since\n")
+    with pytest.raises(LabkitError, match="does not fit this version") as told:
+        command.main(options())
+    assert "--write" in told.value.remedy
+
+
 def test_a_hub_made_without_root_is_not_started_as_root(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "is_root", lambda: False)
     written(options("--write", "--trust-learners"))
