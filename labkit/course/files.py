@@ -14,9 +14,12 @@ def write_text(path: Path, text: str) -> None:
     """Writes UTF-8 text with ``\\n`` line ends to a temporary name beside ``path``, then moves it into place.
 
     Raises:
-        LabkitError: the folder or the file cannot be written.
+        LabkitError: the folder or the file cannot be written, or is a device.
     """
     temporary = ""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        # root may rename a file onto /dev/null, which is then gone for every program
+        raise LabkitError(f"{path} is a device and no file.", "name a file.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -80,6 +80,8 @@ def load(path: Path | None = None) -> Course:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise LabkitError(f"The table of lessons, {path.name}, cannot be read: {error}.", _REPAIR) from None
+    except RecursionError:
+        raise LabkitError(f"The table of lessons, {path.name}, is nested too deeply.", _REPAIR) from None
     except toml.TOMLDecodeError as error:
         raise LabkitError(f"The table of lessons, {path.name}, is not valid TOML: {error}.", _REPAIR) from None
     rows = raw.get("lesson", [])

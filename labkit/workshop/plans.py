@@ -86,7 +86,9 @@ def load(path: Path | None = None, course: Course | None = None) -> tuple[Syllab
         found = tuple(_syllabus(row, course) for row in rows)
     except (OSError, UnicodeDecodeError, toml.TOMLDecodeError) as error:
         raise LabkitError(f"The plans cannot be read: {error}.", repair) from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except RecursionError:
+        raise LabkitError(f"The plans in {path.name} are nested too deeply.", repair) from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise LabkitError(f"A plan in {path.name} lacks something or has a wrong value: {error}.", repair) from None
     if not found:
         raise LabkitError(f"There is no [[syllabus]] in {path.name}.", repair)
@@ -134,8 +136,17 @@ def clock(text: str) -> int:
 
 
 def parts_of(lesson: Lesson) -> tuple[Part, ...]:
-    """The parts of a lesson's notebook, one for each ## heading, in order."""
-    cells = json.loads(lesson.path.read_text(encoding="utf-8"))["cells"]
+    """The parts of a lesson's notebook, one for each ## heading, in order. Raises LabkitError where it cannot be read."""
+    try:
+        return _parts(json.loads(lesson.path.read_text(encoding="utf-8"))["cells"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise LabkitError(
+            f"The notebook {lesson.path.name} is missing or damaged.",
+            f"take it back from git: git checkout -- notebooks/{lesson.path.name}",
+        ) from None
+
+
+def _parts(cells: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
     found: list[tuple[str, list[float], list[str]]] = []
     for cell in cells:
         text = "".join(cell["source"])

@@ -74,11 +74,25 @@ def let(word: str, lessons: Sequence[str], path: Path | None = None) -> Path:
         path = Path(value)
     path = path.expanduser().absolute()
     chosen = [lesson.id for lesson in table.choose(lessons)] if lessons else []
-    old = release.parse(path.read_text(encoding="utf-8")) if path.is_file() else release.Switch("off", {})
+    old = _there(path)
     single = {**(old.lessons or {}), **dict.fromkeys(chosen, word)} if chosen else {}
     lines = [old.word if chosen else word, *(f"{lesson} {what}" for lesson, what in sorted(single.items()))]
     files.write_text(path, "\n".join(lines) + "\n")
     return path
+
+
+def _there(path: Path) -> release.Switch:
+    """The switch in a file, which may not be there yet. Raises LabkitError for a file that is something else."""
+    if not path.exists():
+        return release.Switch("off", {})
+    remedy = "name another file, or move that one away."
+    try:
+        old = release.parse(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError):
+        old = None
+    if old is None or old.problem:
+        raise LabkitError(f"{path} is there, and is no file of this switch: it stays as it is.", remedy)
+    return old
 
 
 def write(names: Sequence[str], folder: Path, *, execute: bool = True) -> int:
@@ -93,8 +107,8 @@ def write(names: Sequence[str], folder: Path, *, execute: bool = True) -> int:
         raise LabkitError(
             f"Lesson {', '.join(without)} has no exercises, so there is nothing to solve.", "leave it out."
         )
-    if folder.resolve() == table.NOTEBOOKS.resolve():
-        raise LabkitError("This would overwrite the lessons themselves.", "name another folder with -o.")
+    if folder.resolve().is_relative_to(table.NOTEBOOKS.resolve()):
+        raise LabkitError(f"{folder} belongs to the lessons themselves.", "name another folder with -o.")
     status = 0
     for lesson in solved:
         status |= _write_one(lesson, folder, execute)

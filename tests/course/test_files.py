@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,13 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("", encoding="utf-8")
     with pytest.raises(LabkitError, match="cannot be written"):
         files.write_text(tmp_path / "a" / "b.txt", "x")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    """Root could otherwise rename a file onto /dev/null; a named pipe stands for it here."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(LabkitError, match="is a device and no file"):
+        files.write_text(pipe, "x")
+    assert pipe.is_fifo()

@@ -145,3 +145,10 @@ def test_labkit_list_needs_nothing_installed() -> None:
         assert answer.returncode in (0, 1) and "Traceback" not in answer.stderr
     else:
         assert answer.returncode == 0 and "01  MNIST" in answer.stdout, answer.stderr
+
+
+def test_a_table_that_is_nested_without_end_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "course.toml"
+    path.write_text("x=" + "[" * 100_000, encoding="utf-8")
+    with pytest.raises(LabkitError, match="nested too deeply"):
+        table.load(path)

@@ -71,8 +71,10 @@ def test_an_exercise_that_does_not_pass_is_named(
 def test_what_cannot_be_solved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LabkitError, match="Lesson 00 has no exercises"):
         main("00", "-o", str(tmp_path))
-    with pytest.raises(LabkitError, match="overwrite the lessons"):
-        main("01", "-o", str(table.NOTEBOOKS))
+    for folder in (table.NOTEBOOKS, table.NOTEBOOKS / "solutions", table.NOTEBOOKS / "new"):
+        with pytest.raises(LabkitError, match="belongs to the lessons"):
+            main("01", "--plain", "-o", str(folder))
+        assert not (folder.name == "new" and folder.exists())
     assert not list(tmp_path.iterdir())
 
 
@@ -91,6 +93,16 @@ def test_the_switch_is_set_for_all_and_for_one_lesson(
     assert "Solutions are 'off'" in (text := capsys.readouterr().out) and "Lesson 02: 'tried'." in text
     assert main("--let", "on") == 0
     assert file.read_text(encoding="utf-8") == "on\n", "released for all: what was said of single lessons is over"
+
+
+@pytest.mark.parametrize("content", [b"years of work\n", b"\xff\xfe\0"], ids=["text", "bytes"])
+def test_a_file_that_is_no_switch_is_never_overwritten(tmp_path: Path, content: bytes) -> None:
+    thesis = tmp_path / "thesis.txt"
+    thesis.write_bytes(content)
+    for lessons in ([], ["01"]):
+        with pytest.raises(LabkitError, match="is no file of this switch"):
+            solutions.let("on", lessons, thesis)
+    assert thesis.read_bytes() == content
 
 
 def test_without_a_file_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

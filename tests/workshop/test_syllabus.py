@@ -193,3 +193,21 @@ def test_the_longest_measured_quick_run_counts(tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text("[]", encoding="utf-8")
     assert plans.measured(tmp_path) == {"00": 11.0}
     assert plans.measured(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "", "[]", '{"cells": 7}', "\ufeff{}"], ids=range(5))
+def test_a_damaged_notebook_is_a_sentence(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "01_mnist.ipynb"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(LabkitError, match=r"01_mnist\.ipynb is missing or damaged"):
+        plans.parts_of(replace(BY_ID["01"], path=path))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("x=" + "[" * 100_000, "nested too deeply"), ('[[syllabus]]\nname="a"\ntitle="a"\nwhom="a"\naim="a"\n'
+    'days=[[{do="set-up", what="x", minutes=inf}]]', "wrong value")], ids=["nested", "endless"])  # fmt: skip
+def test_a_damaged_file_of_plans_is_a_sentence(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "syllabi.toml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(LabkitError, match=said):
+        plans.load(path)
