@@ -20,25 +20,11 @@ from typing import Any
 import pytest
 
 from labkit.course import execute, kernel, table
+from tests.browser.chromium import SWITCHES, find_browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-SWITCHES = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 PICTURES = execute.BUILD / "test" / "browser"
 _TOKEN = "browser-test"
 _START_S = 120
-
-
-def find_browser() -> str | None:
-    """A Chromium on this computer, or None."""
-    return next((found for found in map(shutil.which, BROWSERS) if found), None)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,12 @@ import pytest
 
 from labkit.site import pages
 from labkit.site.pages import failures
-from tests.browser.conftest import find_browser
+from tests.browser.chromium import with_page
 
 pytestmark = pytest.mark.browser
 SHOWN = "() => document.querySelectorAll('tbody tr:not([hidden])').length"
 SEEN = "() => [...document.querySelectorAll('tbody tr')].filter(row => row.getClientRects().length).map(row => row.id)"
 COUNT = "() => document.querySelector('.lk-count').textContent"
-
-
-def apart(work: Callable[[], None]) -> None:
-    """In a thread of its own: Playwright's loop must not stay in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(work).result()
 
 
 @pytest.fixture(scope="module")
@@ -45,28 +38,16 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def with_page(work: Callable[[Any, list[str]], None], **context: Any) -> None:
+def checked(work: Callable[[Any, list[str]], None], **context: Any) -> None:
     """Calls ``work`` with a browser's page, and the list in which errors of the page collect; none may be left there."""
-    program = find_browser()
-    assert program, "NOT CHECKED: there is no Chromium on this computer."
 
-    def look() -> None:
-        from playwright.sync_api import sync_playwright
+    def look(page: Any) -> None:
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        work(page, errors)
+        assert not errors
 
-        with sync_playwright() as play:
-            browser = play.chromium.launch(
-                executable_path=program, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
-            )
-            try:
-                page = browser.new_context(**context).new_page()
-                errors: list[str] = []
-                page.on("pageerror", lambda error: errors.append(str(error)))
-                work(page, errors)
-                assert not errors
-            finally:
-                browser.close()
-
-    apart(look)
+    with_page(look, **context)
 
 
 def test_words_selects_keys_and_the_address(page_file: Path) -> None:
@@ -113,7 +94,7 @@ def test_words_selects_keys_and_the_address(page_file: Path) -> None:
         found = Axe().run(page).response["violations"]
         assert [(one["id"], len(one["nodes"])) for one in found] == []
 
-    with_page(work, viewport={"width": 1200, "height": 800})
+    checked(work, viewport={"width": 1200, "height": 800})
 
 
 def test_on_a_phone_rows_are_cards_and_nothing_sticks_out(page_file: Path) -> None:
@@ -127,7 +108,7 @@ def test_on_a_phone_rows_are_cards_and_nothing_sticks_out(page_file: Path) -> No
         )  # what is hidden takes no place in this form either
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
-    with_page(work, viewport={"width": 360, "height": 740})
+    checked(work, viewport={"width": 360, "height": 740})
 
 
 def test_without_javascript_the_whole_table_is_there(page_file: Path) -> None:
@@ -136,4 +117,4 @@ def test_without_javascript_the_whole_table_is_there(page_file: Path) -> None:
         assert page.locator("tbody tr:visible").count() == 96
         assert page.locator(".lk-controls:visible, .lk-count:visible").count() == 0
 
-    with_page(work, java_script_enabled=False)
+    checked(work, java_script_enabled=False)

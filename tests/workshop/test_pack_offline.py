@@ -22,7 +22,7 @@ import pytest
 from labkit.course import execute, table
 from labkit.errors import LabkitError
 from labkit.site import executed
-from tests.browser.conftest import find_browser
+from tests.browser.chromium import find_browser
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(2400)]
 ROOT = Path(__file__).resolve().parents[2]

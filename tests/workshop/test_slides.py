@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ import pytest
 from labkit import cli
 from labkit.course import form, table
 from labkit.workshop import slides
+from tests.browser.chromium import with_page
 
 PIXEL = base64.b64encode(
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
@@ -153,65 +151,53 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 # ------------------------------------------------------------------------------------------------------ in a browser
 
 
-def apart(work: Callable[[], Any]) -> Any:
-    """In a thread of its own: Playwright's loop must not stay in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(work).result()
-
-
 @pytest.mark.browser
 def test_in_a_browser_keys_work_it_is_large_and_axe_finds_nothing(tmp_path: Path) -> None:
     from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import sync_playwright
 
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     lesson = table.find("01")
     path = tmp_path / "slides.html"
     path.write_text(slides.page("01", slides.of_notebook(form.parse(form.read(lesson.path)))), encoding="utf-8")
 
-    def look() -> None:
-        with sync_playwright() as play:
-            browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-            page = browser.new_page(viewport={"width": 1280, "height": 720})
-            asked: list[str] = []
-            errors: list[str] = []
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            page.goto(path.as_uri())
-            shown = "document.getElementById('place').textContent"
-            count = page.locator("section").count()
-            assert page.evaluate(shown) == f"1 of {count}"
-            for key, place in (
-                ("ArrowRight", 2),
-                ("PageDown", 3),
-                (" ", 4),
-                ("ArrowLeft", 3),
-                ("End", count),
-                ("Home", 1),
-            ):
-                page.keyboard.press(key)
-                assert page.evaluate(shown) == f"{place} of {count}", key
-            page.get_by_role("button", name="Next").focus()
-            page.keyboard.press("Enter")
-            assert page.evaluate(shown) == f"2 of {count}" and page.url.endswith("#2")
-            assert page.locator("section:visible").count() == 1
-            page.keyboard.press("Home")
-            for number in range(1, count + 1):
-                small = page.evaluate(
-                    """() => { const s = document.querySelector('section:not([hidden])');
-                    return [...s.querySelectorAll('pre, p:not(.above), li, h1')].map(e => parseFloat(getComputedStyle(e).fontSize)) }"""
-                )
-                assert min(small) >= 14, f"slide {number} has letters of {min(small)} px on a page of 720"
-                assert not page.evaluate(
-                    "document.querySelector('section:not([hidden])').classList.contains('tall')"
-                ), number
-                if number <= 12:
-                    results = Axe().run(page)
-                    assert results.violations_count == 0, f"slide {number}: {results.generate_report()}"
-                page.keyboard.press("ArrowRight")
-            page.emulate_media(media="print")
-            assert page.locator("section:visible").count() == count, "printed, each slide has its page"
-            assert asked == [path.as_uri()] and not errors
-            browser.close()
+    def look(page: Any) -> None:
+        asked: list[str] = []
+        errors: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(path.as_uri())
+        shown = "document.getElementById('place').textContent"
+        count = page.locator("section").count()
+        assert page.evaluate(shown) == f"1 of {count}"
+        for key, place in (
+            ("ArrowRight", 2),
+            ("PageDown", 3),
+            (" ", 4),
+            ("ArrowLeft", 3),
+            ("End", count),
+            ("Home", 1),
+        ):
+            page.keyboard.press(key)
+            assert page.evaluate(shown) == f"{place} of {count}", key
+        page.get_by_role("button", name="Next").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(shown) == f"2 of {count}" and page.url.endswith("#2")
+        assert page.locator("section:visible").count() == 1
+        page.keyboard.press("Home")
+        for number in range(1, count + 1):
+            small = page.evaluate(
+                """() => { const s = document.querySelector('section:not([hidden])');
+                return [...s.querySelectorAll('pre, p:not(.above), li, h1')].map(e => parseFloat(getComputedStyle(e).fontSize)) }"""
+            )
+            assert min(small) >= 14, f"slide {number} has letters of {min(small)} px on a page of 720"
+            assert not page.evaluate("document.querySelector('section:not([hidden])').classList.contains('tall')"), (
+                number
+            )
+            if number <= 12:
+                results = Axe().run(page)
+                assert results.violations_count == 0, f"slide {number}: {results.generate_report()}"
+            page.keyboard.press("ArrowRight")
+        page.emulate_media(media="print")
+        assert page.locator("section:visible").count() == count, "printed, each slide has its page"
+        assert asked == [path.as_uri()] and not errors
 
-    apart(look)
+    with_page(look, viewport={"width": 1280, "height": 720})
