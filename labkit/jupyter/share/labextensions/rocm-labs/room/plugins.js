@@ -45,40 +45,54 @@ export async function plugins(scope, base) {
   return [start(lib, icon), gauge(lib, icon, clock), reset(lib)];
 }
 
+// A page of the room as a command, in the palette and on the launcher, and back after a reload; gives the command's id.
+function offer(app, lib, { restorer, palette, launcher }, { name, Page, label, caption, title, titleCaption = '', icon, rank }) {
+  const command = `rocm-labs:${name}`;
+  const tracker = new lib.apputils.WidgetTracker({ namespace: `rocm-labs-${name}` });
+  let page = null;
+  app.commands.addCommand(command, {
+    label,
+    caption,
+    icon,
+    execute: ({ activate = true } = {}) => {
+      if (!page || page.isDisposed) {
+        page = new Page();
+        page.id = `rocm-labs-${name}`;
+        page.title.label = title;
+        page.title.caption = titleCaption;
+        page.title.icon = icon;
+        page.title.closable = true;
+      }
+      if (!page.isAttached) app.shell.add(page, 'main', { activate: false });
+      if (!tracker.has(page)) void tracker.add(page);
+      if (activate) app.shell.activateById(page.id);
+    }
+  });
+  palette?.addItem({ command, category: CATEGORY });
+  launcher?.add({ command, category: CATEGORY, rank });
+  if (restorer) void restorer.restore(tracker, { command, args: () => ({ activate: false }), name: () => name });
+  return command;
+}
+
 function start(lib, icon) {
   const { ILabShell, ILayoutRestorer } = lib.application;
-  const { ICommandPalette, WidgetTracker } = lib.apputils;
+  const { ICommandPalette } = lib.apputils;
   return {
     id: 'rocm-labs:start',
     description: 'The start page of the course: lessons with minutes and progress.',
     autoStart: true,
     optional: [ILabShell, ILayoutRestorer, ICommandPalette, lib.launcher.ILauncher],
     activate: (app, labShell, restorer, palette, launcher) => {
-      const command = 'rocm-labs:start';
-      const Page = startPage(app, lib);
-      const tracker = new WidgetTracker({ namespace: 'rocm-labs-start' });
-      let page = null;
-      app.commands.addCommand(command, {
+      const command = offer(app, lib, { restorer, palette, launcher }, {
+        name: 'start',
+        Page: startPage(app, lib),
         label: 'ROCm Labs: lessons',
         caption: 'The lessons of the course, your progress, and what to do next',
+        title: 'ROCm Labs',
+        titleCaption: 'The lessons of the course',
         icon,
-        execute: ({ activate = true } = {}) => {
-          if (!page || page.isDisposed) {
-            page = new Page();
-            page.id = 'rocm-labs-start';
-            page.title.label = 'ROCm Labs';
-            page.title.caption = 'The lessons of the course';
-            page.title.icon = icon;
-            page.title.closable = true;
-          }
-          if (!page.isAttached) app.shell.add(page, 'main', { activate: false });
-          if (!tracker.has(page)) void tracker.add(page);
-          if (activate) app.shell.activateById(page.id);
-        }
+        rank: 0
       });
-      palette?.addItem({ command, category: CATEGORY });
-      launcher?.add({ command, category: CATEGORY, rank: 0 });
-      if (restorer) void restorer.restore(tracker, { command, args: () => ({ activate: false }), name: () => 'start' });
       if (!labShell) return; // only JupyterLab has room for it beside a notebook
       // In front when somebody comes in; not when the page is loaded again in the middle of a lesson, and not before the
       // notebook that an address names.
@@ -102,37 +116,22 @@ function start(lib, icon) {
 
 function gauge(lib, icon, clock) {
   const { ILayoutRestorer } = lib.application;
-  const { ICommandPalette, WidgetTracker } = lib.apputils;
+  const { ICommandPalette } = lib.apputils;
   return {
     id: 'rocm-labs:gauge',
     description: 'What the devices do now: in the status bar, and large for a projector.',
     autoStart: true,
     optional: [ILayoutRestorer, ICommandPalette, lib.launcher.ILauncher, lib.statusbar.IStatusBar],
     activate: (app, restorer, palette, launcher, statusBar) => {
-      const command = 'rocm-labs:gauge';
-      const Page = gaugePage(lib, clock);
-      const tracker = new WidgetTracker({ namespace: 'rocm-labs-gauge' });
-      let page = null;
-      app.commands.addCommand(command, {
+      offer(app, lib, { restorer, palette, launcher }, {
+        name: 'gauge',
+        Page: gaugePage(lib, clock),
         label: 'Device gauge',
         caption: 'Use, memory, power and temperature of the devices, large enough to project',
+        title: 'Device gauge',
         icon,
-        execute: ({ activate = true } = {}) => {
-          if (!page || page.isDisposed) {
-            page = new Page();
-            page.id = 'rocm-labs-gauge';
-            page.title.label = 'Device gauge';
-            page.title.icon = icon;
-            page.title.closable = true;
-          }
-          if (!page.isAttached) app.shell.add(page, 'main', { activate: false });
-          if (!tracker.has(page)) void tracker.add(page);
-          if (activate) app.shell.activateById(page.id);
-        }
+        rank: 1
       });
-      palette?.addItem({ command, category: CATEGORY });
-      launcher?.add({ command, category: CATEGORY, rank: 1 });
-      if (restorer) void restorer.restore(tracker, { command, args: () => ({ activate: false }), name: () => 'gauge' });
       statusBar?.registerStatusItem('rocm-labs:gauge', { item: statusItem(app, lib, clock), align: 'middle', rank: 10 });
     }
   };
