@@ -7,6 +7,7 @@ reader's home for it. ``room`` is also what a hub or Binder puts into the enviro
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from labkit.course import files
 from labkit.errors import LabkitError
 from labkit.importable import ROOT, become, python_path
 
@@ -102,14 +104,9 @@ def kernels_folder(root: Path) -> Path:
     """Writes the course's kernel into a folder for JUPYTER_PATH."""
     folder = root / ".labkit" / "jupyter"
     path, text = folder / "kernels" / "python3" / "kernel.json", json.dumps(_KERNEL, indent=1) + "\n"
-    try:
+    with contextlib.suppress(OSError, LabkitError):  # a repository that cannot be written: kernels then say a line more
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_suffix(f".{os.getpid()}.tmp")
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
-    except OSError:
-        pass  # a repository that cannot be written: kernels then say a line more
+            files.write_text(path, text)
     return folder
 
 

@@ -7,12 +7,9 @@ there.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib.util
 import os
-import re
 import shutil
-import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +24,7 @@ from labkit.importable import ROOT
 from labkit.machine import doctor, evidence, intake, snapshot
 from labkit.machine.doctor import Finding
 from labkit.machine.facts import Machine
+from labkit.machine.probes import places
 from labkit.setup import environment, install, prepare, words
 from labkit.setup.environment import Environment
 from labkit.workshop import lines
@@ -232,44 +230,13 @@ def disk(here: Here, disk_usage: install.DiskUsage = shutil.disk_usage) -> tuple
 
 def memory(bytes_: tuple[int | None, int | None] | None = None) -> tuple[int | None, Point]:
     """The machine's memory, and whether enough of it is free; ``bytes_``: total and available, each may be unknown."""
-    total, available = bytes_ if bytes_ is not None else (_memory_total(), _memory_available())
+    total, available = bytes_ if bytes_ is not None else (places.ram_bytes(), places.ram_available_bytes())
     if available is None and total is None:
         return None, Point("memory", True, "this system does not say")
     there = available if available is not None else total or 0
     text = f"{words.size(total)}" if total else "size unknown"
     text += f", {words.size(available)} available" if available is not None else ""
     return total, Point("memory", there >= MEMORY_BYTES, f"{text}; {words.size(MEMORY_BYTES)} needed")
-
-
-def _memory_total() -> int | None:
-    from labkit.machine.probes import places
-
-    return places.ram_bytes()
-
-
-def _memory_available() -> int | None:
-    """What programs may still take; None where the system does not say it in a simple way (macOS)."""
-    if sys.platform == "win32":
-        return _windows_available()
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return None
-    match = re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)
-    return int(match.group(1)) * 1024 if match else None
-
-
-def _windows_available() -> int | None:
-    class Status(ctypes.Structure):
-        _fields_ = (
-            ("length", ctypes.c_ulong),
-            ("load", ctypes.c_ulong),
-            *((name, ctypes.c_ulonglong) for name in ("total", "available", "a", "b", "c", "d", "e")),
-        )
-
-    status = Status(length=ctypes.sizeof(Status))
-    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
-    return int(status.available) if kernel.GlobalMemoryStatusEx(ctypes.byref(status)) else None
 
 
 def gpu(here: Here, found: Sequence[Finding]) -> tuple[str, str, Point]:

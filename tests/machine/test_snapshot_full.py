@@ -403,3 +403,11 @@ def test_file_systems_are_found_by_the_longest_mount_point() -> None:
 def test_a_quick_snapshot_stays_quick_and_small() -> None:
     found = collect(quick=True)
     assert "torch" not in found and "tools" not in found and json.loads(json.dumps(found)) == found
+
+
+def test_memory_that_programs_may_still_take(tmp_path: Path) -> None:
+    told = tmp_path / "meminfo"
+    told.write_text("MemTotal:       16000 kB\nMemFree:    1000 kB\nMemAvailable:    8000 kB\n")
+    assert places.ram_available_bytes(told) == 8000 * 1024
+    told.write_text("MemTotal:       16000 kB\n")
+    assert places.ram_available_bytes(told) is None

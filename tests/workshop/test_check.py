@@ -56,7 +56,7 @@ def healthy(monkeypatch: Any) -> None:
     """What depends on the computer of the tests is in order, unless a test says otherwise."""
     monkeypatch.setattr(lab, "choose_port", lambda _: 8888)
     monkeypatch.setattr(check, "_BROWSERS", ("sh", "cmd"))
-    monkeypatch.setattr(check, "_memory_available", lambda: 8_000_000_000)
+    monkeypatch.setattr(check.places, "ram_available_bytes", lambda: 8_000_000_000)
     monkeypatch.setattr(check.shutil, "disk_usage", lambda _: Usage(10**12, 0, 10**12))
     monkeypatch.setattr(check.disk, "__defaults__", (lambda _: Usage(10**12, 0, 10**12),))
 

@@ -111,10 +111,21 @@ def ram_bytes() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return _windows_ram()
+        return _windows_memory()[0]
 
 
-def _windows_ram() -> int | None:
+def ram_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """What programs may still take; None where the system does not say it in a simple way (macOS)."""
+    try:
+        text = meminfo.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return _windows_memory()[1]
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else None
+
+
+def _windows_memory() -> tuple[int | None, int | None]:
+    """Total and available bytes; None, None on another system."""
     try:
         import ctypes
 
@@ -122,14 +133,17 @@ def _windows_ram() -> int | None:
             _fields_ = (
                 ("length", ctypes.c_ulong),
                 ("load", ctypes.c_ulong),
-                *((f"n{at}", ctypes.c_ulonglong) for at in range(7)),
+                ("total", ctypes.c_ulonglong),
+                ("available", ctypes.c_ulonglong),
+                *((f"n{at}", ctypes.c_ulonglong) for at in range(5)),
             )
 
         status = Status(length=ctypes.sizeof(Status))
         windll: Any = ctypes.windll  # type: ignore[attr-defined,unused-ignore]
-        return int(status.n0) if windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)) else None
+        told = windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+        return (int(status.total), int(status.available)) if told else (None, None)
     except (ImportError, AttributeError, OSError):
-        return None
+        return None, None
 
 
 def compiler_folders(root: Path) -> str:
