@@ -23,8 +23,11 @@ AXE = """async () => {
   return found.violations.filter(each => ['serious', 'critical'].includes(each.impact))
     .map(each => `${each.id}: ${each.nodes.length} × ${each.nodes[0].html.slice(0, 200)} ${each.nodes[0].failureSummary.slice(0, 200)}`);
 }"""
-# The words of code cells are thousands, and minutes of work for axe; their colours are the same on each page, so a few pages do.
+# The words of code cells are thousands, and up to two minutes of work for axe a page; their colours are the same on each page,
+# so this test leaves them out, and the one of the small site looks at them.
 BUT_CODE = ("axe.run(document,", "axe.run({exclude: [['.highlight']]},")
+# So it is with the rows of long tables: each is written by the same function, and a dozen holds every kind of cell.
+FEWER_ROWS = "() => document.querySelectorAll('tbody > tr:nth-child(n+13)').forEach(row => row.remove())"
 CONTRAST = AXE.replace("{resultTypes", "{runOnly: ['color-contrast', 'link-in-text-block'], resultTypes")
 DARK = "() => { document.documentElement.dataset.theme = 'dark'; document.documentElement.dataset.mode = 'dark'; }"
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -131,6 +134,7 @@ def test_every_page_is_readable_for_everyone_in_light_and_dark_without_a_network
     told = []
     for path in pages(site):
         reader.open(path)
+        reader.page.evaluate(FEWER_ROWS)
         reader.page.evaluate(axe)
         told += [f"{path.stem}, light: {wrong}" for wrong in reader.page.evaluate(AXE.replace(*BUT_CODE))]
         reader.page.evaluate(DARK)
