@@ -1,7 +1,7 @@
 """The variables that hide GPUs from a program.
 
 Source: ROCm's documentation, "GPU isolation techniques" (ROCR_VISIBLE_DEVICES, GPU_DEVICE_ORDINAL, HIP_VISIBLE_DEVICES,
-CUDA_VISIBLE_DEVICES); what torch does with them is in ``labkit.comm.binding``.
+CUDA_VISIBLE_DEVICES), read 2026-11-30; what torch does with them is in ``labkit.comm.binding``.
 """
 
 from __future__ import annotations

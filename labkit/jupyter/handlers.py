@@ -43,6 +43,8 @@ class _Handler(APIHandler):
 
 
 class LessonsHandler(_Handler):
+    """GET labkit/lessons; a table that cannot be read is 409."""
+
     @web.authenticated
     @authorized
     async def get(self) -> None:
@@ -54,6 +56,8 @@ class LessonsHandler(_Handler):
 
 
 class GaugeHandler(_Handler):
+    """GET labkit/gauge: this second's reading, never from a browser's cache."""
+
     auth_resource = "api"
 
     @web.authenticated
@@ -69,6 +73,8 @@ class GaugeHandler(_Handler):
 
 
 class ResetHandler(_Handler):
+    """POST labkit/reset, one after the other: two of one lesson would move each other's copies."""
+
     @web.authenticated
     @authorized
     async def post(self) -> None:

@@ -27,6 +27,7 @@ MARK = "site.json"  # says that a folder is a site of ours, which a new one may 
 
 
 def main(options: argparse.Namespace) -> int:
+    """Builds the site and says where it is. Raises LabkitError, as ``build``."""
     output = Path(options.output) if options.output else OUTPUT
     built = build(output, Path(options.executed) if options.executed else None)
     print(f"The site is in {built}. Open {built / 'index.html'} in a browser; it needs no network.")

@@ -73,6 +73,7 @@ class Here:
 
 
 def main(options: argparse.Namespace) -> int:
+    """Prints every point and the line, or with ``collect`` the table of many; 1 where something is not in order."""
     if options.collect:
         return collect(options.collect)
     seat = lines.check_seat(options.seat) if options.seat is not None else ""
@@ -171,6 +172,7 @@ def judge(here: Here, seat: str = "", found: list[Finding] | None = None) -> tup
 
 
 def python(here: Here) -> Point:
+    """Is this Python one that the course runs on, and can it make an environment?"""
     version = here.machine.python
     text = f"Python {'.'.join(map(str, version))}"
     if here.ready:
@@ -255,6 +257,7 @@ def gpu(here: Here, found: Sequence[Finding]) -> tuple[str, str, Point]:
 
 
 def free_port() -> tuple[int | None, Point]:
+    """The port that JupyterLab would take; None where all are in use."""
     try:
         port = lab.choose_port(None)
     except LabkitError as error:

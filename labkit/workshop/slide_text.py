@@ -35,10 +35,12 @@ def blocks(text: str) -> list[str]:
 
 
 def is_list(block: str) -> bool:
+    """Does a block of Markdown begin with a list's mark?"""
     return re.match(r"([-*]|\d+\.) ", block) is not None
 
 
 def fits(block: str) -> bool:
+    """Is a list short enough for one slide?"""
     items = re.findall(r"^(?:[-*]|\d+\.) ", block, re.MULTILINE)
     return len(items) <= LIST_ITEMS and len(block.split()) <= 120
 
@@ -56,6 +58,7 @@ def shortened(block: str) -> str:
 
 
 def body(blocks: Sequence[str]) -> str:
+    """Blocks of Markdown as the middle of a slide; '' for none."""
     return (
         f'<div class="body">{_markdown(chr(10).join(f"{block}{chr(10)}" for block in blocks))}</div>' if blocks else ""
     )
@@ -84,6 +87,7 @@ def inline(text: str) -> str:
 
 
 def out(text: str) -> str:
+    """What was printed, cut to ``OUTPUT_LINES`` with how many lines are missing; '' for nothing."""
     lines = text.splitlines()
     if len(lines) > OUTPUT_LINES:
         lines = [*lines[: OUTPUT_LINES - 1], f"… {len(lines) - OUTPUT_LINES + 1} more lines"]

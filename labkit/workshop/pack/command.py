@@ -66,6 +66,7 @@ class Around:
 
 
 def main(options: argparse.Namespace) -> int:
+    """Makes a pack, or verifies one; returns the exit status. Raises LabkitError."""
     if options.verify:
         return verify(Path(options.verify))
     if not options.output:

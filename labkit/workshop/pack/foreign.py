@@ -18,6 +18,7 @@ from typing import Any
 
 
 def main() -> None:
+    """Takes the markers as JSON, then pip's arguments; ends as pip ends."""
     from pip._vendor.packaging import markers
 
     values: dict[str, Any] = json.loads(sys.argv[1])
