@@ -11,7 +11,7 @@ import pytest
 
 from labkit import cli
 from labkit.course import form, table
-from labkit.workshop import slides
+from labkit.workshop import slide_text, slides
 from tests.browser.chromium import with_page
 
 PIXEL = base64.b64encode(
@@ -201,3 +201,8 @@ def test_in_a_browser_keys_work_it_is_large_and_axe_finds_nothing(tmp_path: Path
         assert asked == [path.as_uri()] and not errors
 
     with_page(look, viewport={"width": 1280, "height": 720})
+
+
+def test_signs_between_the_words_of_code_are_escaped() -> None:
+    made = slide_text.code("if a < b & c:\n    d = '<b>'\n")
+    assert "a &lt; b &amp; c" in made and "&lt;b&gt;" in made and "<b>" not in made
