@@ -152,7 +152,7 @@ def _free_ports(count: int, taken: set[int]) -> list[int]:
 
 
 def _start(place: Folder) -> int:
-    from labkit.workshop.hub import auth, ports
+    from labkit.workshop.hub import auth, gpus, ports
 
     place.make()
     settings = read(place.config)
@@ -175,7 +175,7 @@ def _start(place: Folder) -> int:
         if not auth.has_password(place.passwords, teacher):
             _ask_password(place, teacher)
     lent = spawner.get("gpus", [])
-    pretended = " (pretended: no such GPU exists)" if spawner.get("pretended") else ""
+    pretended = gpus.PRETENDED if spawner.get("pretended") else ""
     say(f"JupyterHub starts at {settings.get('JupyterHub', {}).get('bind_url')}. Ctrl-C here ends it and all servers.")
     say(f"GPUs to lend: {', '.join(lent) or 'none'}{pretended}, each to {spawner.get('share', 1)}.")
     if not separate:

@@ -9,6 +9,9 @@ from labkit.machine import snapshot as machine
 from labkit.machine.facts import kfd_properties
 from labkit.workshop.hub.leases import Lease
 
+PRETENDED = " (pretended: no such GPU exists)"
+"""What stands behind a GPU that is lent to try the hub out."""
+
 
 def found(snapshot: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     """The discrete AMD GPUs, as indices. A GPU inside the processor is counted, as ROCr does, but not lent.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import html
 import json
 import os
 import signal
@@ -25,8 +24,10 @@ from labkit.errors import LabkitError
 from labkit.importable import ROOT, python_path
 from labkit.timing.words import size as words_of
 from labkit.workshop.hub import limits as limiting
+from labkit.workshop.hub import start_page
 from labkit.workshop.hub.accounts import Account, Folder, as_learner, device_groups
-from labkit.workshop.hub.consent import ANSWERS, answers, store
+from labkit.workshop.hub.consent import answers, store
+from labkit.workshop.hub.gpus import PRETENDED
 from labkit.workshop.hub.gpus import variables as gpu_variables
 from labkit.workshop.hub.leases import Book, Lease, NoGpuFree
 from labkit.workshop.hub.limits import Limits
@@ -114,7 +115,7 @@ class LeaseSpawner(LocalProcessSpawner):
     def gpu_words(self, lease: Lease | None) -> str:
         if lease is None:
             return "CPU only"
-        return f"GPU {lease.gpu}{' (pretended: no such GPU exists)' if self.pretended else ''}"
+        return f"GPU {lease.gpu}{PRETENDED if self.pretended else ''}"
 
     @property
     def group(self) -> Path | None:
@@ -133,32 +134,9 @@ class LeaseSpawner(LocalProcessSpawner):
 
     @default("options_form")
     def _page(self) -> Callable[[Any], str]:
-        return lambda _: self.options_page()
-
-    def options_page(self) -> str:
-        """What the learner chooses before their server starts."""
-        table = self.book.read()
-        free = table.free()
-        pretended = " (pretended: no such GPU exists)" if self.pretended else ""
-        say = f"{free} of {len(table.gpus) * table.share} places on GPUs are free now{pretended}."
-        chosen = answers(self.place).get(self.user.name, "no")
-        choices = "".join(
-            f'<option value="{value}"{" selected" if value == chosen else ""}>{html.escape(words)}</option>'
-            for value, words in ANSWERS.items()
+        return lambda _: start_page.form(
+            self.book.read(), answers(self.place).get(self.user.name, "no"), pretended=self.pretended
         )
-        gpu = (
-            f"""<label for="gpu">Run on</label>
-<select class="form-control" id="gpu" name="gpu">
-<option value="gpu"{" selected" if free else ""}>a GPU of my own</option>
-<option value="cpu"{"" if free else " selected"}>CPU only</option></select>
-<p>{say} The lessons work on a CPU too. Stop your server when you leave: the next one gets your GPU.</p>"""
-            if table.gpus
-            else "<p>This machine has no GPU to lend: the lessons run on its CPU.</p>"
-        )
-        return f"""{gpu}
-<label for="progress">May the teacher see which exercises I have passed?</label>
-<select class="form-control" id="progress" name="progress">{choices}</select>
-<p>Exercises, tries and days; nothing that you wrote. You can choose anew each time you start.</p>"""
 
     def options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, str]:
         return {name: str(values[0]) for name, values in formdata.items() if name in ("gpu", "progress") and values}
