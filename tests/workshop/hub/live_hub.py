@@ -247,7 +247,7 @@ class Learner:
         assert answer.status_code == 201, f"{answer.status_code} {answer.text[:500]}"
         return str(answer.json()["id"])
 
-    def run(self, kernel: str, code: str, within_s: float = 100) -> str:
+    def run(self, kernel: str, code: str, within_s: float = 300) -> str:
         """What a kernel prints, over its websocket; '!raised NAME: TEXT' where it raises."""
         return asyncio.run(self._run(kernel, code, within_s))
 

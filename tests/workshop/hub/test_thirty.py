@@ -53,7 +53,7 @@ class Class:
             said = learner.run(self.kernels[learner.name], LOOK).split()
             self.seen[learner.name] = (said[0], said[1], said[2], said[3])
 
-    def run(self, learner: Learner, code: str, within_s: float = 100) -> str:
+    def run(self, learner: Learner, code: str, within_s: float = 300) -> str:
         return learner.run(self.kernels[learner.name], code, within_s).strip()
 
     def with_gpu(self) -> list[Learner]:
