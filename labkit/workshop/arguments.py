@@ -18,6 +18,7 @@ def add(parser: argparse.ArgumentParser, setup_options: argparse.ArgumentParser)
     _notes(commands)
     _solutions(commands, [setup_options])
     _slides(commands, [setup_options])
+    _progress(commands)
     _hub(commands, [setup_options])
 
 
@@ -133,6 +134,14 @@ def _slides(commands: Any, parents: Parents) -> None:
         metavar="DIR",
         help="take the outputs and figures that `labkit run -o DIR` left there",
     )
+
+
+def _progress(commands: Any) -> None:
+    progress = _sub(commands, "progress", "progress", "One table of the progress files that learners handed in.")
+    progress.add_argument(
+        "files", nargs="+", metavar="FILE", help="what labkit progress --export wrote, or folders of it"
+    )
+    progress.add_argument("-o", "--output", metavar="FILE", help="also write one line for each file, as CSV")
 
 
 def _hub(commands: Any, parents: Parents) -> None:

@@ -296,13 +296,14 @@ def _status(folder: Path) -> int:
 
 def _progress(folder: Path, output: Path) -> int:
     from labkit.workshop.hub import consent, progress
+    from labkit.workshop.progress import as_csv
 
     place = _there(folder)
     first_uid = read(place.config).get("LeaseSpawner", {}).get("first_uid") if is_root() else None
     rows, problems = progress.collect(place, consent.answers(place), first_uid)
     for problem in problems:
         say(f"Left out: {problem}")
-    table = progress.as_csv(rows) if output.suffix != ".json" else json.dumps(rows, indent=1) + "\n"
+    table = as_csv(rows) if output.suffix != ".json" else json.dumps(rows, indent=1) + "\n"
     files.write_text(output, table)
     say(
         f"Written: {output}, {len(rows)} of {len(place.names())} learners. The others did not agree, or cannot be read."

@@ -6,13 +6,11 @@ Of it only that is taken which ``labkit progress --export`` gives.
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +58,3 @@ def collect(place: Folder, answers: Mapping[str, str], first_uid: int | None) ->
         (named if answer == "named" else unnamed).append({"learner": name, **export})
     unnamed.sort(key=lambda row: (-row["passed"], json.dumps(row["lessons"], sort_keys=True)))
     return [*named, *({**row, "learner": f"learner {n}"} for n, row in enumerate(unnamed, 1))], problems
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line per learner: passed and of, of the course and of each lesson that has exercises."""
-    lessons = [lesson["lesson"] for lesson in rows[0]["lessons"]] if rows else []
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["learner", "passed", "of", *(f"lesson {lesson}" for lesson in lessons)])
-    for row in rows:
-        each = [f"{lesson['passed']} of {lesson['of']}" for lesson in row["lessons"]]
-        table.writerow([row["learner"], row["passed"], row["of"], *each])
-    return text.getvalue()
