@@ -49,8 +49,9 @@ def links(text: str) -> list[str]:
 
 def commands(text: str) -> list[list[str]]:
     """What stands behind 'python3 -m labkit', in every piece of code of the page."""
-    pieces = [line for block in re.findall(r"```\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
-    pieces += re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    fenced = re.compile(r"^ *```[a-z]*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+    pieces = [line for block in fenced.findall(text) for line in block.splitlines()]
+    pieces += re.findall(r"`([^`\n]+)`", fenced.sub("", text))
     calls = [shlex.split(piece.strip()) for piece in pieces if "-m labkit " in piece]
     return [words[words.index("labkit") + 1 :] for words in calls]
 
