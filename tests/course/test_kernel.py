@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from labkit.course import kernel
+from labkit.importable import ROOT
 
 
 def test_it_is_this_interpreter() -> None:
@@ -23,11 +24,11 @@ def test_it_is_this_interpreter() -> None:
 def test_it_finds_this_labkit_first_and_keeps_what_the_user_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(kernel.ROOT)]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(ROOT)]))
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("LABKIT_DEVICE", "cpu")
     made = kernel.environment(tmp_path)
-    assert made["PYTHONPATH"] == os.pathsep.join([str(kernel.ROOT), "elsewhere"])
+    assert made["PYTHONPATH"] == os.pathsep.join([str(ROOT), "elsewhere"])
     assert (made["OMP_NUM_THREADS"], made["LABKIT_DEVICE"]) == ("3", "cpu")
     assert made["IPYTHONDIR"] == str(tmp_path)
     assert os.environ["PYTHONPATH"].startswith("elsewhere"), "this process keeps its own"

@@ -17,6 +17,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +250,8 @@ class Learner:
 
     def run(self, kernel: str, code: str, within_s: float = 300) -> str:
         """What a kernel prints, over its websocket; '!raised NAME: TEXT' where it raises."""
-        return asyncio.run(self._run(kernel, code, within_s))
+        with ThreadPoolExecutor(1) as apart:  # after a browser's test this thread has a running loop
+            return apart.submit(asyncio.run, self._run(kernel, code, within_s)).result()
 
     async def _run(self, kernel: str, code: str, within_s: float) -> str:
         url = f"{self.hub.url.replace('http', 'ws')}/user/{self.name}/api/kernels/{kernel}/channels"

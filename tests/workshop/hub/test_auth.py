@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +24,9 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> auth.WorkshopAuthen
 
 def knock(door: auth.WorkshopAuthenticator, name: str, password: str) -> tuple[str | None, str]:
     handler = SimpleNamespace(custom_login_error="")
-    found = asyncio.run(door.authenticate(handler, {"username": name, "password": password}))
+    work = door.authenticate(handler, {"username": name, "password": password})
+    with ThreadPoolExecutor(1) as apart:  # after a browser's test this thread has a running loop
+        found = apart.submit(asyncio.run, work).result()
     return found, handler.custom_login_error
 
 
