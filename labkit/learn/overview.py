@@ -13,15 +13,21 @@ The export is one JSON object for a teacher; it holds no name of a person, no pa
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from labkit.errors import LabkitError
 from labkit.learn import lessons as course
 from labkit.learn.records import file, place
 from labkit.learn.records.entry import Entry
+from labkit.machine import intake
 
 EXPORT_VERSION = 1
+NO_EXPORT = "ask for the file that 'python3 -m labkit progress --export FILE' wrote."
+"""What to do about a file that is no export."""
+_MOST_BYTES = 2_000_000  # an export of the whole course has some 30 kB
 _WIDTH = 20
 
 
@@ -76,6 +82,34 @@ def export(entries: Mapping[str, Entry], notebooks: Path | None = None) -> dict[
         "of": sum(row["of"] for row in rows),
         "lessons": rows,
     }
+
+
+def read(path: Path) -> dict[str, Any]:
+    """An export that somebody handed in: ``passed``, ``of``, ``lessons``; of each lesson and item only what a table needs.
+
+    What it sums up is counted anew, and of names only the first characters are taken. Raises LabkitError for a file that
+    is none.
+    """
+    content = intake.read(path, _MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise LabkitError(f"{path.name} is far too large for a progress file.", NO_EXPORT)
+    try:
+        told = json.loads(content.decode("utf-8-sig"))
+        if told["labkit_progress_export"] != EXPORT_VERSION:
+            raise LabkitError(f"{path.name} is of another version of labkit.", "update the course (git pull).")
+        rows = [_told(lesson) for lesson in told["lessons"]]
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        raise LabkitError(f"{path.name} is no progress file of this course.", NO_EXPORT) from None
+    return {"passed": sum(row["passed"] for row in rows), "of": sum(row["of"] for row in rows), "lessons": rows}
+
+
+def _told(lesson: Mapping[str, Any]) -> dict[str, Any]:
+    items = [
+        {"name": str(item["name"])[:80], "passed": item["passed"] is True, "tries": max(0, int(item["tries"]))}
+        for item in lesson["items"]
+    ]
+    done = sum(bool(item["passed"]) for item in items)
+    return {"lesson": str(lesson["lesson"])[:20], "passed": done, "of": len(items), "items": items}
 
 
 def _lesson(one: course.Lesson, entries: Mapping[str, Entry]) -> dict[str, Any]:

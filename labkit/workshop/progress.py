@@ -8,16 +8,13 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from labkit.course import files
 from labkit.errors import LabkitError
 from labkit.learn import overview
-
-_MOST_BYTES = 2_000_000  # an export of the whole course has some 30 kB
-_REMEDY = "ask for the file that 'python3 -m labkit progress --export FILE' wrote."
 
 
 def main(options: argparse.Namespace) -> int:
@@ -27,15 +24,13 @@ def main(options: argparse.Namespace) -> int:
     problems: list[str] = []
     for path in paths:
         try:
-            rows.append({"learner": path.stem, **read(path)})
+            rows.append({"learner": path.stem, **overview.read(path)})
         except LabkitError as error:
             problems.append(f"left out: {error.problem}")
     if not rows:
-        raise LabkitError("\n".join(problems) or "There is no file here.", _REMEDY)
+        raise LabkitError("\n".join(problems) or "There is no file here.", overview.NO_EXPORT)
     print(as_text(rows))
     if options.output:
-        from labkit.course import files
-
         files.write_text(Path(options.output), as_csv(rows))
         print(f"\nWritten: {options.output}, one line for each file.")
     for problem in problems:
@@ -50,44 +45,9 @@ def named(texts: Sequence[str]) -> list[Path]:
         path = Path(text)
         inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not inside:
-            raise LabkitError(f"The folder {text} has no .json file.", _REMEDY)
+            raise LabkitError(f"The folder {text} has no .json file.", overview.NO_EXPORT)
         found += [one for one in inside if one not in found]
     return found
-
-
-def read(path: Path) -> dict[str, Any]:
-    """One export, with only the keys that it has by definition (see labkit.learn.overview). Raises LabkitError."""
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise LabkitError(f"{path.name} is far too large for a progress file.", _REMEDY)
-        content = json.loads(path.read_bytes().decode("utf-8-sig"))
-        if content["labkit_progress_export"] != overview.EXPORT_VERSION:
-            raise LabkitError(f"{path.name} is of another version of labkit.", "update the course (git pull).")
-        lessons: list[dict[str, Any]] = [
-            {
-                "lesson": str(lesson["lesson"])[:20],
-                "items": [
-                    {
-                        "name": str(item["name"])[:80],
-                        "passed": item["passed"] is True,
-                        "tries": max(0, int(item["tries"])),
-                    }
-                    for item in lesson["items"]
-                ],
-            }
-            for lesson in content["lessons"]
-        ]
-    except OSError as error:
-        raise LabkitError(f"{path} cannot be read ({error.strerror or error}).", _REMEDY) from None
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
-        raise LabkitError(f"{path.name} is no progress file of this course.", _REMEDY) from None
-    for lesson in lessons:
-        lesson |= {"passed": sum(item["passed"] for item in lesson["items"]), "of": len(lesson["items"])}
-    return {
-        "passed": sum(one["passed"] for one in lessons),
-        "of": sum(one["of"] for one in lessons),
-        "lessons": lessons,
-    }
 
 
 def as_text(rows: Sequence[Mapping[str, Any]]) -> str:

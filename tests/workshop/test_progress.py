@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ def test_nothing_to_read_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "a.json").write_bytes(b"\xff\xfe")
     assert cli.main(["workshop", "progress", str(tmp_path / "a.json")]) == 1
     assert "is no progress file" in capsys.readouterr().err
+    assert cli.main(["workshop", "progress", os.devnull]) == 1, "as /dev/zero, which has no end"
+    assert "is a device" in capsys.readouterr().err
 
 
 JSON = st.recursive(
@@ -88,7 +91,7 @@ def test_any_content_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory
     for content in (lessons, {"lesson": "01", "items": item}, {"lesson": "01", "items": [item]}):
         path.write_text(json.dumps({"labkit_progress_export": 1, "lessons": [content]}), encoding="utf-8")
         try:
-            found = progress.read(path)
+            found = overview.read(path)
         except LabkitError:
             continue
         assert found["passed"] <= found["of"]
