@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
@@ -34,18 +34,19 @@ def read(text: str) -> Page:
 def check(site: Path) -> list[str]:
     """Everything that is wrong with the links of the pages under ``site``, one sentence each; empty when all is well."""
     pages = {path: read(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    anchors = {path.resolve(): page.anchors for path, page in pages.items()}
     return [
         f"{path.relative_to(site).as_posix()}: {wrong}"
         for path, page in pages.items()
-        for wrong in _wrong(path, page, site.resolve(), pages)
+        for wrong in _wrong(path, page, site.resolve(), anchors)
     ]
 
 
-def _wrong(path: Path, page: Page, site: Path, pages: dict[Path, Page]) -> Iterator[str]:
+def _wrong(path: Path, page: Page, site: Path, anchors: Mapping[Path, Set[str]]) -> Iterator[str]:
     for target in page.loads:
         if urlsplit(target).scheme not in ("", "data") or target.startswith("//"):
             yield f"loads {target} from outside"
-        elif problem := _missing(path, target, site, pages):
+        elif problem := _missing(path, target, site, anchors):
             yield problem
     for target in page.links:
         parts = urlsplit(target)
@@ -54,27 +55,25 @@ def _wrong(path: Path, page: Page, site: Path, pages: dict[Path, Page]) -> Itera
                 yield f"{target} is not an address"
         elif parts.scheme in ("mailto", "data", "javascript"):
             continue
-        elif problem := _missing(path, target, site, pages):
+        elif problem := _missing(path, target, site, anchors):
             yield problem
 
 
-def _missing(path: Path, target: str, site: Path, pages: dict[Path, Page]) -> str:
-    """What is wrong with a link inside the site, or ""."""
+def _missing(path: Path, target: str, site: Path, anchors: Mapping[Path, Set[str]]) -> str:
+    """What is wrong with a link inside the site, or "". anchors: of each page, by its resolved path."""
     parts = urlsplit(target)
     if parts.scheme == "data":
         return ""
     if parts.scheme or parts.netloc or parts.path.startswith("/"):
         return f"{target} works only on a server"
     file = path if not parts.path else path.parent / PurePosixPath(unquote(parts.path))
-    if not file.resolve().is_relative_to(site):
+    place = file.resolve()
+    if not place.is_relative_to(site):
         return f"{target} leaves the site"
     if not file.is_file():
         return f"{target} is not there"
     anchor = unquote(parts.fragment)
-    page = pages.get(file if file in pages else Path(*file.parts))
-    if page is None:
-        page = next((known for other, known in pages.items() if other.resolve() == file.resolve()), None)
-    if anchor and page is not None and anchor not in page.anchors:
+    if anchor and place in anchors and anchor not in anchors[place]:
         return f"{target}: the page has no place of that name"
     return ""
 
