@@ -12,29 +12,16 @@ import pytest
 from labkit import cli
 from labkit import setup as setup_room
 from labkit.errors import LabkitError
+from tests import bare
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def bare(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python that sees the standard library and the repository only."""
-    return subprocess.run(
-        [sys.executable, "-S", "-E", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-
-
 def test_help_on_a_bare_python():
-    answer = bare("-m", "labkit", "--help")
+    answer = bare.labkit("--help")
     assert answer.returncode == 0 and "start" in answer.stdout and "New here?" in answer.stdout
     for command in cli._COMMANDS:
-        assert bare("-m", "labkit", command, "--help").returncode == 0
+        assert bare.labkit(command, "--help").returncode == 0
 
 
 def test_importing_labkit_and_set_up_brings_in_nothing_that_must_be_installed():
@@ -42,14 +29,14 @@ def test_importing_labkit_and_set_up_brings_in_nothing_that_must_be_installed():
         "import sys, labkit, labkit.cli, labkit.setup, labkit.setup.prepare\n"
         "print(sorted(set(sys.modules) & {'torch', 'numpy', 'matplotlib', 'ipywidgets', 'nbformat', 'papermill'}))"
     )
-    answer = bare("-c", program)
+    answer = bare.python("-c", program)
     assert answer.returncode == 0 and answer.stdout.strip() == "[]", answer.stderr
 
 
 def test_the_cheap_path_starts_little():
     """What runs before every command: no subprocess machinery of set-up, no catalog, no detection."""
     program = "import sys, labkit.cli, labkit.setup\nprint(sorted(name for name in sys.modules if name.startswith('labkit.')))"
-    assert bare("-c", program).stdout.strip() == str(
+    assert bare.python("-c", program).stdout.strip() == str(
         [
             "labkit.cli",
             "labkit.errors",

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import bare
+
 ROOT = Path(__file__).resolve().parent.parent
 LABKIT = ROOT / "labkit"
 # A room may import from its own floor and from the floors beneath it.
@@ -112,15 +114,7 @@ def test_importing_labkit_costs_little_and_brings_no_torch() -> None:
 
 
 def test_help_works_without_anything_installed() -> None:
-    code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(['--help']))"
-    answer = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+    answer = bare.labkit("--help")
     assert answer.returncode == 0 and "start" in answer.stdout, answer.stderr
 
 

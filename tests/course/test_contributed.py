@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -20,8 +18,8 @@ from labkit.course import arguments, contributed, execute, table
 from labkit.course.contributed import check, fingerprint, make, name, personal, plausible, shape
 from labkit.course.table import Lesson
 from labkit.errors import LabkitError
+from tests import bare
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 NOW = datetime(2026, 12, 24, 12, 0, tzinfo=timezone.utc)
 GPU = {
     "version": "2.14.1+rocm7.2",
@@ -471,15 +469,7 @@ def test_a_line_for_each_file_and_the_status(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_it_runs_on_a_bare_python() -> None:
-    code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(['report', 'check']))"
-    answer = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
+    answer = bare.labkit("report", "check")
     assert answer.returncode == 0 and "OK  reports" in answer.stdout, answer.stdout + answer.stderr
 
 

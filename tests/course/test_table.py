@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from labkit.course import table
 from labkit.errors import LabkitError
+from tests import bare
 
 ROW = '[[lesson]]\nid = "00"\nname = "first"\ntitle = "First"\nminutes = 5\nlevel = "beginner"\nneeds = []\nsummary = "One."\n'
 
@@ -132,15 +132,7 @@ def test_a_python_without_any_toml_reader_is_told_what_to_do(monkeypatch: pytest
 
 
 def test_labkit_list_needs_nothing_installed() -> None:
-    code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(['list']))"
-    answer = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        cwd=table.NOTEBOOKS.parent,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-    )
+    answer = bare.labkit("list")
     if sys.version_info < (3, 11):
         assert answer.returncode in (0, 1) and "Traceback" not in answer.stderr
     else:

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from labkit.catalog.claims import THEMES, claims
 from labkit.folklore import command, ledger, running
 from labkit.folklore.observation import Observation, Outcome
+from labkit.importable import ROOT
+from tests import bare
 
 pytestmark = pytest.mark.light
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-def bare(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """A Python that sees the standard library and the repository only, and no environment of the course."""
-    return subprocess.run(
-        [sys.executable, "-S", "-E", "-m", "labkit", "claims", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        env={**os.environ, "LABKIT_ENV": str(ROOT / "no-such-environment"), **more},
-    )
+def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """``labkit claims`` on a bare Python that has no environment of the course either."""
+    return bare.labkit("claims", *arguments, LABKIT_ENV=str(ROOT / "no-such-environment"))
 
 
 def test_the_ledger_on_a_bare_python() -> None:
-    answer = bare()
+    answer = call()
     assert answer.returncode == 0, answer.stderr
     for theme in THEMES.values():
         assert f"\n{theme}\n" in f"\n{answer.stdout}"
@@ -44,16 +32,16 @@ def test_the_ledger_on_a_bare_python() -> None:
 
 
 def test_ids_themes_and_mistakes() -> None:
-    assert bare("2.22", "--theme", "verification").stdout.startswith("Verification\n")
-    assert bare("2.22", "--theme", "memory").stdout == "None of these claims is of that theme.\n"
-    assert [row["id"] for row in json.loads(bare("1.30,1.36", "1.37,", "--json").stdout)] == ["1.30", "1.36", "1.37"]
-    wrong = bare("9.9")
+    assert call("2.22", "--theme", "verification").stdout.startswith("Verification\n")
+    assert call("2.22", "--theme", "memory").stdout == "None of these claims is of that theme.\n"
+    assert [row["id"] for row in json.loads(call("1.30,1.36", "1.37,", "--json").stdout)] == ["1.30", "1.36", "1.37"]
+    wrong = call("9.9")
     assert wrong.returncode == 1 and "There is no claim 9.9" in wrong.stderr and "Traceback" not in wrong.stderr
-    assert "Themes are: windows" in bare("--theme", "weather").stderr
+    assert "Themes are: windows" in call("--theme", "weather").stderr
 
 
 def test_json_has_every_field() -> None:
-    (row,) = json.loads(bare("1.30", "--json").stdout)
+    (row,) = json.loads(call("1.30", "--json").stdout)
     assert row["id"] == "1.30" and row["verdict"] == "WRONG" and row["sources"] and "saw" not in row
 
 
@@ -82,7 +70,7 @@ def test_the_status_is_1_only_where_outcome_and_verdict_part_ways(
 
 
 def test_without_torch_a_probe_says_what_it_needs() -> None:
-    answer = bare("--run", "2.22", "2.33")
+    answer = call("--run", "2.22", "2.33")
     assert answer.returncode == 0, answer.stderr
     assert "Not shown here: needs PyTorch" in answer.stdout or "as the verdict says" in answer.stdout
     assert "the lowest is rocm5.3" in " ".join(answer.stdout.split())

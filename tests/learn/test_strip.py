@@ -17,6 +17,7 @@ from labkit.learn import lessons, overview, records
 from labkit.learn.lessons import Item, Lesson
 from labkit.learn.records.entry import Entry
 from labkit.learn.strip import Strip
+from tests import bare
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = "2027-03-01"
@@ -194,15 +195,7 @@ def test_the_command_shows_a_table(path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_the_command_works_without_anything_installed(path: Path) -> None:
-    code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(['progress']))"
-    answer = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+    answer = bare.labkit("progress")
     assert answer.returncode == 0 and "passed." in answer.stdout, answer.stderr
 
 

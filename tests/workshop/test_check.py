@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -25,6 +23,7 @@ from labkit.workshop import check, lines
 from labkit.workshop.check import Here
 from labkit.workshop.lines import Line
 from labkit.workshop.pack.contents import Contents, WheelSet
+from tests import bare
 
 ROOT = Path(__file__).resolve().parents[2]
 MACHINE = Machine("linux", False, "x86_64", (3, 12), (), False, False)
@@ -293,16 +292,8 @@ def test_a_file_without_lines_is_told(tmp_path: Path) -> None:
 # -- as a user calls it ------------------------------------------------------------------------------------------------
 
 
-def call(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(sys.argv[1:]))"
-    return subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code, "workshop", "check", *arguments], cwd=ROOT, capture_output=True,
-        encoding="utf-8", errors="replace", check=False, timeout=200, env={**os.environ, **environ},
-    )  # fmt: skip
-
-
 def test_a_bare_python_answers_with_one_line_at_the_end(tmp_path: Path) -> None:
-    answer = call("--seat", "7", LABKIT_ENV=str(tmp_path / "none"))
+    answer = bare.labkit("workshop", "check", "--seat", "7", LABKIT_ENV=str(tmp_path / "none"))
     last = answer.stdout.rstrip().splitlines()[-1]
     (line,) = lines.parse(last)
     assert line.seat == "7" and "environment" in line.failed and answer.returncode == 1
@@ -313,5 +304,5 @@ def test_a_bare_python_answers_with_one_line_at_the_end(tmp_path: Path) -> None:
 
 
 def test_a_wrong_pack_is_told() -> None:
-    answer = call("--pack")
+    answer = bare.labkit("workshop", "check", "--pack")
     assert answer.returncode == 1 and "lies in no pack" in answer.stderr and "Traceback" not in answer.stderr

@@ -18,6 +18,7 @@ from labkit.machine.facts import Gpu, Machine
 from labkit.workshop.pack import command, contents, scripts, sums, use
 from labkit.workshop.pack.command import Around, Wish
 from labkit.workshop.pack.contents import Contents, DataSet, WheelSet
+from tests import bare
 from tests.setup import conftest as small
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -166,14 +167,10 @@ def test_sha256sum_reads_them_too(pack: Path) -> None:
 
 
 def test_verify_is_a_command_for_a_bare_python(pack: Path) -> None:
-    def call() -> subprocess.CompletedProcess[str]:
-        code = "import sys; sys.path.insert(0, '.'); from labkit.cli import main; sys.exit(main(sys.argv[1:]))"
-        words = [sys.executable, "-I", "-S", "-c", code, "workshop", "pack", "--verify", str(pack)]
-        return subprocess.run(words, cwd=command.ROOT, capture_output=True, encoding="utf-8", check=False, timeout=120)
-
-    assert call().returncode == 0
+    words = ("workshop", "pack", "--verify", str(pack))
+    assert bare.labkit(*words).returncode == 0
     (pack / "start.sh").write_text("rm -rf /\n", encoding="utf-8")
-    answer = call()
+    answer = bare.labkit(*words)
     assert answer.returncode == 1 and "start.sh is damaged" in answer.stdout
 
 
@@ -254,39 +251,29 @@ def test_the_start_script_sets_up_from_the_wheels_that_fit(tmp_path: Path) -> No
         "ROCM_BOOTSTRAP_DISABLE_DETECTION": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    answer = subprocess.run(
-        ["sh", str(folder / "start.sh"), "setup"],
-        cwd="/",
-        env=room,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+
+    def start() -> subprocess.CompletedProcess[str]:
+        words = ["sh", str(folder / "start.sh"), "setup"]
+        return subprocess.run(words, cwd="/", env=room, capture_output=True, text=True, check=False, timeout=280)
+
+    answer = start()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "2.14.1+cpu" in answer.stdout
     stamp = json.loads((folder / "course" / ".venv" / "labkit-stamp.json").read_text(encoding="utf-8"))
     assert stamp["torch"] == "2.14.1+cpu"
     assert sums.problems(folder) == []
-    again = subprocess.run(
-        ["sh", str(folder / "start.sh"), "setup"],
-        cwd="/",
-        env=room,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+    again = start()
     assert again.returncode == 0 and "From the pack" not in again.stdout, "what is set up is not looked at again"
 
 
-def test_the_check_script_asks_for_the_same_python_as_the_start(pack: Path, monkeypatch: Any) -> None:
+def test_the_check_script_asks_for_the_same_python_as_the_start(pack: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """A machine with two Pythons, of which the pack serves the one that is not called python3."""
     other = replace(CPU, python="3.98")
     (pack / "pack.json").write_text(table(other).as_json(), encoding="utf-8")
     called: list[list[str]] = []
-    monkeypatch.setattr(use, "other_python", lambda version, which: [f"python{version}"])
-    monkeypatch.setattr(use.subprocess, "call", lambda words, cwd: called.append(words) or 7)
+    monkeypatch.setattr(use, "other_python", lambda version: [f"python{version}"])
+    monkeypatch.setattr(use, "become", lambda words, _: called.append(words) or 7)
+    monkeypatch.chdir(tmp_path)  # and back at the end
     assert use.main(["workshop", "check", "--seat", "3"], root=pack / "course") == 7
     assert called == [["python3.98", "-m", "labkit.workshop.pack.use", "workshop", "check", "--seat", "3"]]
     for name in ("check.sh", "check.bat"):
