@@ -152,7 +152,7 @@ def _free_ports(count: int, taken: set[int]) -> list[int]:
 
 
 def _start(place: Folder) -> int:
-    from labkit.workshop.hub import auth, gpus, ports
+    from labkit.workshop.hub import auth, gpus, ports, servers
 
     place.make()
     settings = read(place.config)
@@ -174,10 +174,11 @@ def _start(place: Folder) -> int:
     for teacher in sorted(authenticator.get("admin_users", ())):
         if not auth.has_password(place.passwords, teacher):
             _ask_password(place, teacher)
-    lent = spawner.get("gpus", [])
+    lent, share = list(spawner.get("gpus", [])), spawner.get("share", 1)
+    servers.reclaim(place, lent, share)  # here, where no hub runs: reading the configuration beside one changes nothing
     pretended = gpus.PRETENDED if spawner.get("pretended") else ""
     say(f"JupyterHub starts at {settings.get('JupyterHub', {}).get('bind_url')}. Ctrl-C here ends it and all servers.")
-    say(f"GPUs to lend: {', '.join(lent) or 'none'}{pretended}, each to {spawner.get('share', 1)}.")
+    say(f"GPUs to lend: {', '.join(lent) or 'none'}{pretended}, each to {share}.")
     if not separate:
         say("Not root: learners are NOT protected from each other.")
     if authenticator.get("allow_all"):

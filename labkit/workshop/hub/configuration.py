@@ -65,7 +65,6 @@ sys.path.insert(0, {str(ROOT)!r})  # where labkit is
 
 from labkit.workshop.hub.accounts import Folder
 from labkit.workshop.hub.auth import WorkshopAuthenticator
-from labkit.workshop.hub.servers import reclaim
 from labkit.workshop.hub.spawner import LeaseSpawner
 
 c = get_config()  # noqa: F821  JupyterHub gives it
@@ -171,10 +170,6 @@ c.JupyterHub.services = [
         "environment": {{"PYTHONPATH": {str(ROOT)!r}, "LABKIT_HUB": str(place.path)}},
     }}
 ]
-
-# ---- At each start -------------------------------------------------------------------------------------------------------
-place.make()
-reclaim(place, list(c.LeaseSpawner.gpus), c.LeaseSpawner.share)  # a GPU whose server died meanwhile is free again
 '''
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +14,9 @@ import pytest
 
 from labkit import cli
 from labkit.errors import LabkitError
-from labkit.workshop.hub import accounts, command, configuration, proxy
+from labkit.workshop.hub import accounts, auth, command, configuration, ports, proxy
 from labkit.workshop.hub.configuration import Choices
+from labkit.workshop.hub.leases import Book
 
 Options = Callable[..., argparse.Namespace]
 
@@ -145,6 +149,29 @@ def test_a_hub_made_without_root_is_not_started_as_root(options: Options, monkey
     monkeypatch.setattr(command, "is_root", lambda: True)
     with pytest.raises(LabkitError, match="made without root"):
         command.main(options())
+
+
+def test_what_a_teacher_does_beside_a_running_hub_takes_no_gpu_from_whoever_waits_for_their_start(
+    options: Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "is_root", lambda: False)
+    given = options("--trust-learners", "--pretend-gpus", "1", "--write")
+    written(given)
+    book = Book(accounts.Folder(Path(given.output)).leases)
+    book.change(lambda table: table.on(["0"], 1).lend("ada"))  # no process yet: her server is being started
+    monkeypatch.setattr(sys, "stdin", io.StringIO("chosen by the teacher\n"))
+    assert command.main(options("--password", "ben")) == 0
+    assert book.read().of("ada") is not None
+    monkeypatch.setattr(ports, "check", lambda place, settings: None)
+    monkeypatch.setattr(auth, "has_password", lambda path, name: True)
+    monkeypatch.setattr(command, "become", lambda arguments, environ: 0)
+    monkeypatch.chdir(tmp_path)  # the hub's start goes elsewhere
+    before = os.umask(0o022)
+    try:
+        assert command.main(options()) == 0
+    finally:
+        os.umask(before)
+    assert book.read().leases == () and book.read().gpus == ("0",), "at the hub's start nobody waits"
 
 
 def test_what_learners_cannot_reach_stops_before_anything_is_written(
