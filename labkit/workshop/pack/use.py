@@ -33,7 +33,7 @@ def main(argv: Sequence[str], *, root: Path = ROOT) -> int:
                 f"{root} belongs to no finished pack.", f"In a clone of the course: {words.labkit(*arguments)}"
             )
         table = contents.read(pack)
-        status = _with_other_python(table, [*argv])
+        status = _with_other_python(table, argv, root)
         if status is not None:
             return status
         os.environ.setdefault("LABKIT_DATA", str(root / "data"))
@@ -49,13 +49,13 @@ def main(argv: Sequence[str], *, root: Path = ROOT) -> int:
     except LabkitError as error:
         print(f"labkit: {error}", file=sys.stderr)
         return 1
-    return _labkit(arguments, root)
+    return _instead([sys.executable, "-m", "labkit", *arguments], root)
 
 
-def _labkit(arguments: Sequence[str], root: Path) -> int:
-    """Runs ``labkit`` itself: the process is replaced, or waited for on Windows."""
+def _instead(command: Sequence[str], root: Path) -> int:
+    """Runs a command in the course's folder in place of this one, so that Ctrl-C is for it alone; on Windows it is waited for."""
     os.chdir(root)
-    return become([sys.executable, "-m", "labkit", *arguments], os.environ)
+    return become(command, os.environ)
 
 
 def wheelhouse(pack: Path, root: Path, table: Contents, machine: Machine) -> Path:
@@ -124,17 +124,16 @@ def _other_python_or_machine(table: Contents, machine: Machine) -> str:
     )
 
 
-def _with_other_python(
-    table: Contents, argv: Sequence[str], which: Callable[[str], str | None] = shutil.which
-) -> int | None:
+def _with_other_python(table: Contents, argv: Sequence[str], root: Path) -> int | None:
     """Runs this again with a Python that the pack has wheels for, if this is none and one is here; else None."""
     if not table.wheels or f"{sys.version_info[0]}.{sys.version_info[1]}" in table.pythons:
         return None
     for version in reversed(table.pythons):
-        command = other_python(version, which)
+        command = other_python(version)
         if command is not None:
             words.say(f"The pack has packages for Python {version}, which is here too: it is taken.")
-            return subprocess.call([*command, "-m", "labkit.workshop.pack.use", *argv], cwd=ROOT)
+            program = shutil.which(command[0]) or command[0]
+            return _instead([program, *command[1:], "-m", "labkit.workshop.pack.use", *argv], root)
     return None
 
 
