@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,6 +111,21 @@ _SUMS_FILE = "labkit-sums.txt"
 _BINARY_FOLDER, _PYTHON_FOLDER = "cifar-10-batches-bin", "cifar-10-batches-py"
 
 
+@dataclass(frozen=True)
+class _Form:
+    """One of the two forms in which CIFAR-10 is published: its folder, the six batches in it, and the archive with its sum."""
+
+    folder: str
+    files: tuple[str, ...]
+    archive: str
+    checksum: str
+    read: _Reader
+
+
+_BINARY = _Form(_BINARY_FOLDER, _BINARY_FILES, _BINARY_ARCHIVE, _BINARY_SUM, cifar.read_binary_batch)
+_PYTHON = _Form(_PYTHON_FOLDER, _BATCHES, _PYTHON_ARCHIVE, _PYTHON_SUM, cifar.read_python_batch)
+
+
 def read(name: str, folder: Path) -> Found | None:
     """Reads data set `name` from a folder; None if its files are not all there. Raises DamagedFileError."""
     return _read_cifar(folder) if name == "cifar10" else _read_idx_files(name, folder)
@@ -138,21 +153,40 @@ def incomplete(name: str, folder: Path) -> str:
 
 def holds_flat_idx(folder: Path) -> bool:
     """Whether all four IDX files lie right in a folder; MNIST's and Fashion-MNIST's have the same names."""
-    return all((folder / file).is_file() or (folder / f"{file}.gz").is_file() for file in _IDX_FILES)
+    return bool(_idx_paths(folder))
 
 
 def files(name: str, folder: Path) -> list[Path]:
     """The files in a folder from which ``read`` takes data set `name`; empty where they are not all there."""
     if name != "cifar10":
-        pairs = [(folder / file, folder / f"{file}.gz") for file in _IDX_FILES]
-        found = [next((path for path in pair if path.is_file()), None) for pair in pairs]
-        return [path for path in found if path is not None] if None not in found else []
-    for subfolder, names in ((_BINARY_FOLDER, _BINARY_FILES), (_PYTHON_FOLDER, _BATCHES)):
-        for inner in (folder / subfolder, folder):
-            if all((inner / file).is_file() for file in names):
-                sums = [inner / _SUMS_FILE] if (inner / _SUMS_FILE).is_file() else []
-                return [*(inner / file for file in names), *sums]
-    return [folder / name for name in (_BINARY_ARCHIVE, _PYTHON_ARCHIVE) if (folder / name).is_file()][:1]
+        return _idx_paths(folder)
+    if batches := _batches_in(folder):
+        inner, form = batches
+        sums = inner / _SUMS_FILE
+        return [*(inner / file for file in form.files), *([sums] if sums.is_file() else [])]
+    archive = _archive_in(folder)
+    return [archive[0]] if archive else []
+
+
+def _idx_paths(folder: Path) -> list[Path]:
+    """The four IDX files, each plain or else packed; empty where they are not all there."""
+    pairs = [(folder / file, folder / f"{file}.gz") for file in _IDX_FILES]
+    found = [path for pair in pairs if (path := next((one for one in pair if one.is_file()), None))]
+    return found if len(found) == len(pairs) else []
+
+
+def _batches_in(folder: Path) -> tuple[Path, _Form] | None:
+    """Where all six batches of CIFAR-10 lie, and in which form."""
+    for form in (_BINARY, _PYTHON):
+        for inner in (folder / form.folder, folder):  # beside, or LABKIT_DATA is that folder itself
+            if all((inner / file).is_file() for file in form.files):
+                return inner, form
+    return None
+
+
+def _archive_in(folder: Path) -> tuple[Path, _Form] | None:
+    """An archive of CIFAR-10, and of which form."""
+    return next(((folder / one.archive, one) for one in (_BINARY, _PYTHON) if (folder / one.archive).is_file()), None)
 
 
 def fetch(name: str, folder: Path, say: Callable[[str], None] | None = None) -> list[str]:
@@ -204,12 +238,9 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _read_idx_files(name: str, folder: Path) -> Found | None:
-    paths = []
-    for file in _IDX_FILES:
-        plain, packed = folder / file, folder / f"{file}.gz"
-        if not plain.is_file() and not packed.is_file():
-            return None
-        paths.append(plain if plain.is_file() else packed)
+    paths = _idx_paths(folder)
+    if not paths:
+        return None
     arrays, packed_files = [], []
     for path, dimensions in zip(paths, (3, 1, 3, 1), strict=True):
         data = _bytes(path)
@@ -255,43 +286,35 @@ def _check_idx(array: np.ndarray, dimensions: int, name: str) -> None:
 
 
 def _read_cifar(folder: Path) -> Found | None:
-    for subfolder, files, reader in (
-        (_BINARY_FOLDER, _BINARY_FILES, cifar.read_binary_batch),
-        (_PYTHON_FOLDER, _BATCHES, cifar.read_python_batch),
-    ):
-        for inner in (folder / subfolder, folder):  # beside, or LABKIT_DATA is that folder itself
-            if all((inner / file).is_file() for file in files):
-                return _read_batches(inner, files, reader)
-    for archive, known, files, reader in (
-        (_BINARY_ARCHIVE, _BINARY_SUM, _BINARY_FILES, cifar.read_binary_batch),
-        (_PYTHON_ARCHIVE, _PYTHON_SUM, _BATCHES, cifar.read_python_batch),
-    ):
-        path = folder / archive
-        if path.is_file():
-            data = _bytes(path)
-            try:
-                batches = cifar.archive_members(data, files, str(path))
-                parts = [reader(batches[file], f"{file} in {path}") for file in files]
-            except LabkitError as error:
-                raise DamagedFileError(path, error) from None
-            agrees = download.digest_of(data, known) == known
-            return Found(_train_and_test(parts), "md5 of the archive as published" if agrees else None)
-    return None
+    if batches := _batches_in(folder):
+        return _read_batches(*batches)
+    archive = _archive_in(folder)
+    if archive is None:
+        return None
+    path, form = archive
+    data = _bytes(path)
+    try:
+        members = cifar.archive_members(data, form.files, str(path))
+        parts = [form.read(members[file], f"{file} in {path}") for file in form.files]
+    except LabkitError as error:
+        raise DamagedFileError(path, error) from None
+    agrees = download.digest_of(data, form.checksum) == form.checksum
+    return Found(_train_and_test(parts), "md5 of the archive as published" if agrees else None)
 
 
-def _read_batches(folder: Path, files: Sequence[str], reader: _Reader) -> Found:
+def _read_batches(folder: Path, form: _Form) -> Found:
     sums, words = _PYTHON_SUMS, "md5 of all six batches as published"
-    if files is _BINARY_FILES:
+    if form is _BINARY:
         sums, words = _written_sums(folder), "sha256 of all six batches as in the archive, whose md5 was as published"
     parts, agreed = [], 0
-    for file in files:
+    for file in form.files:
         data = _bytes(folder / file)
         try:
-            parts.append(reader(data, str(folder / file)))
+            parts.append(form.read(data, str(folder / file)))
         except LabkitError as error:
             raise DamagedFileError(folder / file, error) from None
         agreed += file in sums and download.digest_of(data, sums[file]) == sums[file]
-    return Found(_train_and_test(parts), words if agreed == len(files) else None)
+    return Found(_train_and_test(parts), words if agreed == len(form.files) else None)
 
 
 def _train_and_test(parts: list[tuple[np.ndarray, np.ndarray]]) -> Arrays:
