@@ -170,6 +170,7 @@ def _start(place: Folder) -> int:
         )
     if separate:
         check_reachable(place.path)
+    _check_settings(place, settings)
     ports.check(place, settings)
     for teacher in sorted(authenticator.get("admin_users", ())):
         if not auth.has_password(place.passwords, teacher):
@@ -212,6 +213,18 @@ def read(config: Path) -> dict[str, Any]:
     except Exception as error:  # whatever the teacher wrote
         raise LabkitError(f"{config} cannot be used: {type(error).__name__}: {error}", "correct it there.") from None
     return loaded
+
+
+def _check_settings(place: Folder, settings: Any) -> None:
+    """Does the spawner take its settings? JupyterHub asks it only when a learner comes, who then reads 'error 500'."""
+    from traitlets import TraitError
+
+    from labkit.workshop.hub.spawner import LeaseSpawner
+
+    try:
+        LeaseSpawner(config=settings)
+    except TraitError as error:
+        raise LabkitError(f"{place.config} cannot be used: {error}", "correct it there.") from None
 
 
 def check_reachable(folder: Path) -> None:

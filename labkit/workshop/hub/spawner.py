@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from jupyterhub.spawner import LocalProcessSpawner
 from tornado import web
 from tornado.ioloop import PeriodicCallback
-from traitlets import Bool, Float, Int, List, Unicode, default
+from traitlets import Bool, Float, Int, List, TraitError, Unicode, default
 
 from labkit.catalog.masks import HIDING
 from labkit.course import files, lab
@@ -45,6 +45,16 @@ class CannotStart(web.HTTPError):
         self.jupyterhub_message = message
 
 
+class Size(Int):
+    """Bytes, written as everywhere at the hub: JupyterHub's own trait takes 4G, and neither 4g nor '4 GB'."""
+
+    def validate(self, obj: Any, value: Any) -> int:
+        try:
+            return int(value) if isinstance(value, (int, float)) else limiting.size(str(value))
+        except LabkitError as error:
+            raise TraitError(error.problem) from None
+
+
 class LeaseSpawner(LocalProcessSpawner):
     """One server for each learner. What jupyterhub_config.py sets is described there."""
 
@@ -57,8 +67,9 @@ class LeaseSpawner(LocalProcessSpawner):
     starts_at_once = Int(2, help="How many servers start at the same time; the others wait their turn.").tag(
         config=True
     )
-    disk_limit = Unicode("5G", help="What a learner's folder may take.").tag(config=True)
-    file_limit = Unicode("2G", help="How large one file may be.").tag(config=True)
+    mem_limit = Size(None, allow_none=True, help="Memory of a learner; 4G where it is not set.").tag(config=True)
+    disk_limit = Size(5 * 2**30, help="What a learner's folder may take.").tag(config=True)
+    file_limit = Size(2 * 2**30, help="How large one file may be.").tag(config=True)
     process_limit = Int(1000, help="Processes and threads of a learner; needs root.").tag(config=True)
 
     queue: ClassVar[list[str]] = []
@@ -103,14 +114,8 @@ class LeaseSpawner(LocalProcessSpawner):
 
     @property
     def limits(self) -> Limits:
-        memory = int(self.mem_limit or limiting.size("4G"))
-        return Limits(
-            memory,
-            limiting.size(self.file_limit),
-            limiting.size(self.disk_limit),
-            self.process_limit,
-            float(self.cpu_limit or 0),
-        )
+        memory, cpus = self.mem_limit or 4 * 2**30, float(self.cpu_limit or 0)
+        return Limits(memory, self.file_limit, self.disk_limit, self.process_limit, cpus)
 
     def gpu_words(self, lease: Lease | None) -> str:
         if lease is None:

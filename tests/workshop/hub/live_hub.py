@@ -17,7 +17,6 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from labkit.comm.lifeline import die_with_parent
 from labkit.importable import ROOT
 from labkit.workshop.hub import proxy
 from labkit.workshop.hub.accounts import reachable
+from tests.apart import apart
 
 TEACHER, PASSWORD = "teacher", "correct horse battery"
 ROOTED = os.geteuid() == 0
@@ -250,8 +250,7 @@ class Learner:
 
     def run(self, kernel: str, code: str, within_s: float = 300) -> str:
         """What a kernel prints, over its websocket; '!raised NAME: TEXT' where it raises."""
-        with ThreadPoolExecutor(1) as apart:  # after a browser's test this thread has a running loop
-            return apart.submit(asyncio.run, self._run(kernel, code, within_s)).result()
+        return apart(lambda: asyncio.run(self._run(kernel, code, within_s)))
 
     async def _run(self, kernel: str, code: str, within_s: float) -> str:
         url = f"{self.hub.url.replace('http', 'ws')}/user/{self.name}/api/kernels/{kernel}/channels"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ import pytest
 
 from labkit.errors import LabkitError
 from labkit.workshop.hub import auth
+from tests.apart import apart
 
 
 @pytest.fixture
@@ -25,8 +25,7 @@ def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> auth.WorkshopAuthen
 def knock(door: auth.WorkshopAuthenticator, name: str, password: str) -> tuple[str | None, str]:
     handler = SimpleNamespace(custom_login_error="")
     work = door.authenticate(handler, {"username": name, "password": password})
-    with ThreadPoolExecutor(1) as apart:  # after a browser's test this thread has a running loop
-        found = apart.submit(asyncio.run, work).result()
+    found = apart(lambda: asyncio.run(work))
     return found, handler.custom_login_error
 
 

@@ -124,12 +124,19 @@ def test_without_a_hub_it_says_so(options: Options, what: tuple[str, ...]) -> No
         command.main(options(*what))
 
 
-def test_a_teacher_s_slip_in_the_configuration_is_one_sentence(options: Options) -> None:
+@pytest.mark.parametrize(
+    ("slip", "word"),
+    [("share = twice", "NameError"), ("disk_limit = 'much'", "is no size"), ("share = 'two'", "share")],
+)
+def test_a_teacher_s_slip_in_the_configuration_is_one_sentence(
+    options: Options, slip: str, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "is_root", lambda: False)
     given = options("--write", "--trust-learners")
     written(given)
     config = Path(given.output) / "jupyterhub_config.py"
-    config.write_text(config.read_text() + "\nc.LeaseSpawner.share = twice\n")
-    with pytest.raises(LabkitError, match="NameError"):
+    config.write_text(config.read_text() + f"\nc.LeaseSpawner.{slip}\n")
+    with pytest.raises(LabkitError, match=word):
         command.main(options())
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from traitlets.config import Config
 
 from labkit.errors import LabkitError
 from labkit.importable import ROOT
@@ -24,6 +25,15 @@ G = 2**30
 )
 def test_sizes(text: str, bytes_: int) -> None:
     assert limits.size(text) == bytes_
+
+
+@pytest.mark.parametrize("text", ["4G", "1.5g", "100", "2 GB"])
+def test_a_size_means_the_same_on_the_command_line_and_in_the_configuration(text: str) -> None:
+    from labkit.workshop.hub.spawner import LeaseSpawner
+
+    mine = {"disk_limit": text, "file_limit": text}
+    found = LeaseSpawner(config=Config({"Spawner": {"mem_limit": text}, "LeaseSpawner": mine})).limits
+    assert found.memory == found.folder == found.file == limits.size(text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "G", "-1G", "4X", "four"])
