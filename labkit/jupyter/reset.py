@@ -11,9 +11,9 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import tempfile
 from pathlib import Path
 
+from labkit.course import files
 from labkit.errors import LabkitError
 
 _MOST_ASIDE = 1000  # copies of one lesson within one minute
@@ -27,9 +27,21 @@ def reset(notebook: Path, published: bytes, now: datetime.datetime) -> Path | No
     """
     if notebook.is_dir():
         raise LabkitError(f"{notebook.name} is a folder, not a notebook.", "rename that folder, then reset again.")
-    fresh = _written(notebook, published)
+    try:
+        with files.beside(notebook, published, sync=True) as fresh:
+            return _put_back(fresh, notebook, now)
+    except OSError as error:
+        raise LabkitError(
+            f"The published {notebook.name} cannot be written: {error.strerror or type(error).__name__}. Your notebook is as it was.",
+            "check that the disk has room and that the folder is yours to write to.",
+        ) from None
+
+
+def _put_back(fresh: Path, notebook: Path, now: datetime.datetime) -> Path | None:
+    """Steps 2 to 4 with the published copy ``fresh``; returns and raises as ``reset``."""
     kept: Path | None = None
     try:
+        fresh.chmod(fresh.stat().st_mode | 0o600)  # also where the learner's own was read-only
         for _ in range(_TRIES):
             if os.path.lexists(notebook):
                 kept = _moved_aside(notebook, now)
@@ -50,31 +62,6 @@ def reset(notebook: Path, published: bytes, now: datetime.datetime) -> Path | No
         raise LabkitError(
             f"{notebook.name} could not be reset: {error.strerror or type(error).__name__}.{where}",
             "check that the disk has room, that the folder is yours to write to, and that no other program holds the notebook open.",
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
-
-
-def _written(notebook: Path, published: bytes) -> Path:
-    """A temporary file beside the notebook, safely on the disk."""
-    temporary = ""
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=notebook.parent, prefix=f".{notebook.stem}.", suffix=".tmp")
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(published)
-            file.flush()
-            os.fsync(file.fileno())
-        mode = notebook.stat().st_mode & 0o777 if notebook.exists() else 0o644  # mkstemp makes files private
-        Path(temporary).chmod(mode | 0o600)
-        return Path(temporary)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            if temporary:
-                Path(temporary).unlink()
-        raise LabkitError(
-            f"The published {notebook.name} cannot be written: {error.strerror or type(error).__name__}. Your notebook is as it was.",
-            "check that the disk has room and that the folder is yours to write to.",
         ) from None
 
 
