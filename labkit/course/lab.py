@@ -126,11 +126,16 @@ def is_free(port: int) -> bool:
     """Can a server listen there on this machine?"""
     if not 0 < port < 65536:
         raise LabkitError(f"{port} is not a port number.", "name one from 1024 to 65535.")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    return not taken("127.0.0.1", port)
+
+
+def taken(host: str, port: int) -> str:
+    """Why no server can listen at this address now; empty where one can."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         if os.name != "nt":  # on Windows this option would share a port that is in use
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+            probe.bind((host, port))
+        except OSError as error:
+            return error.strerror or str(error)
+    return ""

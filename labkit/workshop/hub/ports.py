@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from labkit.course import lab
 from labkit.errors import LabkitError
 from labkit.workshop.hub.accounts import Folder
 
@@ -32,18 +32,12 @@ def check(place: Folder, settings: Mapping[str, Any]) -> None:
 
 
 def _taken(url: str) -> str:
-    """Why no server can listen at this address now; empty where it can."""
+    """The address and why no server can listen there now; empty where one can."""
     parts = urlsplit(url)
     if parts.hostname is None or parts.port is None:
         return ""
-    family = socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((parts.hostname, parts.port))
-        except OSError as error:
-            return f"{parts.hostname}:{parts.port}, {error.strerror or error}"
-    return ""
+    why = lab.taken(parts.hostname, parts.port)
+    return why and f"{parts.hostname}:{parts.port}, {why}"
 
 
 def _lives(pid_file: Path) -> bool:
