@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from tests.apart import apart
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SWITCHES = (
@@ -42,5 +43,4 @@ def with_page(work: Callable[[Any], None], **context: Any) -> None:
             finally:
                 browser.close()
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(look).result()
+    apart(look)

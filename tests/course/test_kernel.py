@@ -6,13 +6,13 @@ import asyncio
 import os
 import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from labkit.course import kernel
 from labkit.importable import ROOT
+from tests.apart import apart
 
 
 def test_it_is_this_interpreter() -> None:
@@ -59,9 +59,7 @@ def test_shutting_down_interrupts_nothing(tmp_path: Path, capfd: pytest.CaptureF
         assert not await manager.is_alive()
         return sent.count(signal.SIGINT)
 
-    # in a thread of its own: after a browser test the main one has a loop that runs
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: asyncio.run(once())).result() == 0
+    assert apart(lambda: asyncio.run(once())) == 0
 
 
 def test_no_process_before_it_is_started() -> None:

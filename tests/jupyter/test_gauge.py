@@ -18,6 +18,7 @@ from labkit.jupyter import gauge
 from labkit.jupyter.gauge import Gauge, Tool
 from labkit.profile import sensors
 from labkit.profile.sensors import Reading
+from tests.apart import apart
 
 linux = pytest.mark.skipif(os.name == "nt", reason="Windows has neither these folders nor links for everybody")
 
@@ -277,7 +278,7 @@ def test_thirty_viewers_are_one_measurement(tmp_path: Path) -> None:
         first = await asyncio.gather(*(made.read() for _ in range(30)))
         return [*first, await made.read()]
 
-    found = apart(everybody())
+    found = apart(lambda: asyncio.run(everybody()))
     assert len(looks) == 1 and len(found) == 31 and all(one == found[0] for one in found)
 
 
@@ -298,7 +299,7 @@ def test_devices_that_hang_block_nobody(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(gauge, "WAIT_S", 60)
         return [*told, (await made.read())["note"]]
 
-    told = apart(ask())
+    told = apart(lambda: asyncio.run(ask()))
     assert ["do not answer" in words for words in told] == [True, True, True, False] and told[-1] == "awake"
     assert len(looks) == 1, "nothing new is begun while the old one hangs"
 
@@ -310,15 +311,6 @@ def test_a_broken_sensor_is_a_sentence(tmp_path: Path) -> None:
         raise OSError("x")
 
     made.look = broken  # type: ignore[method-assign]
-    found = apart(made.read())
+    found = apart(lambda: asyncio.run(made.read()))
     assert found["devices"] == [] and "OSError" in found["note"]
     json.dumps(found)
-
-
-def apart(work: Any) -> Any:
-    """Runs it in a thread of its own: after a browser test this one has an event loop already."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(asyncio.run(work)))
-    thread.start()
-    thread.join(120)
-    return found[0]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ipywidgets as widgets
@@ -13,6 +11,7 @@ import pytest
 from labkit.learn import check, exercises, forget, panel, quiz, records, session
 from labkit.learn.quizzes import form
 from labkit.learn.quizzes.kinds import AllOf, Number, OneOf, Option, Order, Question, Slip
+from tests.apart import apart
 
 ONE = OneOf(
     "p_one",
@@ -192,12 +191,6 @@ def test_an_item_pressed_again_is_taken_out(shown: list[Any]) -> None:
     assert "two → one" in said(box)
     button(box, "1. two").click()
     assert "Your order: one<" in said(box) and button(box, "1. one") and button(box, "two")
-
-
-def apart(work: Callable[[], None]) -> None:
-    """Calls it in a thread of its own: after a browser test, this one has a loop that runs."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(work).result(60)
 
 
 def test_enter_in_the_field_judges(shown: list[Any]) -> None:
