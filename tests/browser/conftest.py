@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +15,10 @@ import pytest
 
 from labkit.course import execute, kernel, table
 from tests.browser.chromium import SWITCHES, find_browser
+from tests.jupyter_server import free_port, private, running
 
 PICTURES = execute.BUILD / "test" / "browser"
 _TOKEN = "browser-test"
-_START_S = 120
 
 
 @dataclass(frozen=True)
@@ -73,12 +67,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         {"fetchNews": "false", "checkForUpdates": False},
     )
     _write(settings / "docmanager-extension" / "plugin.jupyterlab-settings", {"autosave": False})
-    variables = kernel.environment(base / "ipython")
-    for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
-        variables[f"JUPYTER_{name}"] = str(base / name.lower())
+    variables = private(kernel.environment(base / "ipython"), base)
     variables.pop("JUPYTER_PATH", None)
-    variables.pop("JUPYTER_TOKEN", None)
-    port = _free_port()
+    port = free_port()
     command = [
         sys.executable,
         "-m",
@@ -98,60 +89,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
-    log = base / "lab.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            command, cwd=work, env=variables, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
-        )
     url = f"http://127.0.0.1:{port}"
-    try:
-        _wait(process, url, log)
+    with running(command, folder=work, environ=variables, url=url, token=_TOKEN, log=base / "lab.log"):
         yield Lab(url, work)
-    finally:
-        _end(process)
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), encoding="utf-8")
-
-
-def _free_port() -> int:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait(process: subprocess.Popen[bytes], url: str, log: Path, token: str = _TOKEN) -> None:
-    """Waits until the server answers."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    limit = time.monotonic() + _START_S
-    while time.monotonic() < limit:
-        if process.poll() is not None:
-            break
-        with (
-            contextlib.suppress(urllib.error.URLError, OSError),
-            opener.open(f"{url}/api/status?token={token}", timeout=5) as answer,
-        ):
-            if answer.status == 200:
-                return
-        time.sleep(0.2)
-    pytest.fail(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8', errors='replace')[-4000:]}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the server with every kernel that it started."""
-    import psutil
-
-    family: list[Any] = []
-    with contextlib.suppress(psutil.Error):
-        family = psutil.Process(process.pid).children(recursive=True)
-    process.terminate()
-    try:
-        process.wait(timeout=20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    for child in family:
-        with contextlib.suppress(psutil.Error):
-            child.kill()

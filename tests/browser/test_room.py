@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,8 @@ from labkit.course import execute, lab, table
 from labkit.jupyter import pristine
 from labkit.learn.records import file
 from labkit.learn.records.entry import Event
-from tests.browser import conftest as server
 from tests.browser import recipe
+from tests.jupyter_server import free_port, private, running
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -66,12 +65,10 @@ def room(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roo
     progress = base / "progress.jsonl"
     file.save(progress, [Event("output_size", "02", "exercise", True, "2026-11-29")])
     kernels = lab.kernels_folder(lab.ROOT)
-    variables = lab.environment({**os.environ, "JUPYTER_PATH": "", "JUPYTER_CONFIG_PATH": ""}, lab.ROOT, kernels)
-    for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
-        variables[f"JUPYTER_{name}"] = str(base / name.lower())
+    theirs = {**os.environ, "JUPYTER_PATH": "", "JUPYTER_CONFIG_PATH": ""}
+    variables = private(lab.environment(theirs, lab.ROOT, kernels), base)
     variables.update({"LABKIT_PROGRESS": str(progress), "LABKIT_LESSONS": str(table.NOTEBOOKS)})
-    variables.pop("JUPYTER_TOKEN", None)
-    port = server._free_port()
+    port = free_port()
     command = [
         *lab.command(
             folder / lab.FIRST_LESSON, port, browser=False, as_root=hasattr(os, "geteuid") and os.geteuid() == 0
@@ -82,16 +79,11 @@ def room(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roo
         f"--LabApp.user_settings_dir={base / 'settings'}",
         f"--LabApp.workspaces_dir={base / 'workspaces'}",
     ]
-    log = base / "lab.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
-        )
-    url = f"http://127.0.0.1:{port}"
-    context = None
-    try:
-        server._wait(process, f"{url}", log, TOKEN)
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
+    log, url = base / "lab.log", f"http://127.0.0.1:{port}"
+    with (
+        running(command, folder=folder, environ=variables, url=url, token=TOKEN, log=log),
+        contextlib.closing(browser.new_context(viewport={"width": 1280, "height": 900})) as context,
+    ):
         made = Room(context.new_page(), folder, url)
         made.page.goto(f"{url}{re.search(r'default_url=(.*)', ' '.join(command)).group(1).split()[0]}?token={TOKEN}")  # type: ignore[union-attr]
         try:
@@ -101,11 +93,6 @@ def room(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roo
             print(log.read_text(encoding="utf-8", errors="replace")[-4000:], file=sys.stderr)
             raise
         yield made
-    finally:
-        if context is not None:
-            with contextlib.suppress(Exception):
-                context.close()
-        server._end(process)
 
 
 def axe(page: Any, place: str) -> list[str]:

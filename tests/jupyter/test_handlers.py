@@ -7,10 +7,7 @@ import http.cookiejar
 import json
 import os
 import shutil
-import socket
-import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +17,7 @@ from typing import Any
 import pytest
 
 from labkit.course import lab, table
+from tests.jupyter_server import free_port, private, running
 
 TOKEN = "handlers-test"
 
@@ -60,18 +58,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     base = tmp_path_factory.mktemp("server")
     root = base / "home"
     shutil.copytree(table.NOTEBOOKS, root / "course", ignore=shutil.ignore_patterns(".ipynb_checkpoints", "*.mine-*"))
-    environ = lab.room({**os.environ, "JUPYTER_CONFIG_PATH": "", "JUPYTER_PATH": ""})
-    for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
-        environ[f"JUPYTER_{name}"] = str(base / name.lower())
+    environ = private(lab.room({**os.environ, "JUPYTER_CONFIG_PATH": "", "JUPYTER_PATH": ""}), base)
     environ |= {
         "LABKIT_LESSONS": str(table.NOTEBOOKS),
         "LABKIT_NOTEBOOKS": "course",
         "LABKIT_PROGRESS": str(base / "progress"),
     }
-    environ.pop("JUPYTER_TOKEN", None)
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "jupyter_server", f"--ServerApp.root_dir={root}", f"--ServerApp.port={port}"]
     command += [
         "--ServerApp.base_url=/user/me/",
@@ -79,28 +72,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "--ServerApp.open_browser=False",
         "--allow-root",
     ]
-    log = base / "log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            command, cwd=root, env=environ, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT
-        )
-    made = Server(f"http://127.0.0.1:{port}/user/me", root)
-    try:
-        limit = time.monotonic() + 120
-        while True:
-            with contextlib.suppress(OSError):
-                if made.ask("api/status")[0] == 200:
-                    break
-            if process.poll() is not None or time.monotonic() > limit:
-                pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8', errors='replace')[-3000:]}")
-            time.sleep(0.2)
-        yield made
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    url = f"http://127.0.0.1:{port}/user/me"
+    with running(command, folder=root, environ=environ, url=url, token=TOKEN, log=base / "log"):
+        yield Server(url, root)
 
 
 def test_nobody_is_answered_without_logging_in(server: Server) -> None:
