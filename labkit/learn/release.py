@@ -40,19 +40,30 @@ class Switch:
 
 def switch(environ: Mapping[str, str] | None = None) -> Switch:
     """What LABKIT_SOLUTIONS says now; never raises. What cannot be understood is ``off``, with the problem in words."""
-    value = (os.environ if environ is None else environ).get(VARIABLE, "").strip()
+    value = _value(environ)
     if not value:
         return Switch()
     if value.lower() in WORDS:
         return Switch(value.lower())
-    if not re.search(r"[/\\.]", value):
+    path = file(environ)
+    if path is None:
         return Switch("off", problem=f"{VARIABLE} is '{value}'; it must be {', '.join(WORDS)} or the path of a file")
     try:
-        text = Path(value).expanduser().read_text(encoding="utf-8")
+        text = path.expanduser().read_text(encoding="utf-8")
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         return Switch("off", problem=f"the file that {VARIABLE} names cannot be read ({reason})")
     return parse(text)
+
+
+def file(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The file that LABKIT_SOLUTIONS names, which need not be there; None where it names none."""
+    value = _value(environ)
+    return Path(value) if re.search(r"[/\\.]", value) else None
+
+
+def _value(environ: Mapping[str, str] | None) -> str:
+    return (os.environ if environ is None else environ).get(VARIABLE, "").strip()
 
 
 def parse(text: str) -> Switch:
@@ -72,12 +83,12 @@ def parse(text: str) -> Switch:
     return Switch(word, lessons)
 
 
-def withheld(name: str, lesson: str, *, passed: bool, tries: int) -> str:
+def withheld(now: Switch, name: str, lesson: str, *, passed: bool, tries: int) -> str:
     """'' where the solution of this exercise may be shown; else the sentence that stands in its place.
 
+    now: what the switch says.
     passed, tries: whether it was answered right, and how many wrong answers there were.
     """
-    now = switch()
     word = now.of(lesson)
     if word == "on" or (word == "tried" and (passed or tries >= ENOUGH)):
         return ""

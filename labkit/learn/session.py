@@ -124,9 +124,10 @@ def solution(name: str) -> None:
 def solution_text(name: str) -> str:
     """What ``solution`` prints."""
     one = find_any(name)
-    entry = records.entries().get(name) if release.switch().of(one.lesson) == "tried" else None
+    now = release.switch()
+    entry = records.entries().get(name) if now.of(one.lesson) == "tried" else None
     tries = max(_tries.get(name, 0), entry.tries if entry else 0)
-    sentence_instead = release.withheld(name, one.lesson, passed=entry is not None and entry.passed, tries=tries)
+    sentence_instead = release.withheld(now, name, one.lesson, passed=entry is not None and entry.passed, tries=tries)
     if sentence_instead:
         return sentence_instead
     if name in _own:

@@ -7,7 +7,6 @@ Learners get the committed notebooks, which hold none. Whether ``labkit.solution
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import tempfile
 from collections.abc import Sequence
@@ -64,14 +63,12 @@ def let(word: str, lessons: Sequence[str], path: Path | None = None) -> Path:
     path: default what LABKIT_SOLUTIONS names.
     Raises LabkitError where no file is named, a lesson is unknown, or the file cannot be written.
     """
+    path = path or release.file()
     if path is None:
-        value = os.environ.get(release.VARIABLE, "").strip()
-        if not re.search(r"[/\\.]", value):
-            raise LabkitError(
-                "Which file is the switch? None was named.",
-                f"add --file FILE, the path that {release.VARIABLE} has where the learners' notebooks run.",
-            )
-        path = Path(value)
+        raise LabkitError(
+            "Which file is the switch? None was named.",
+            f"add --file FILE, the path that {release.VARIABLE} has where the learners' notebooks run.",
+        )
     path = path.expanduser().absolute()
     chosen = [lesson.id for lesson in table.choose(lessons)] if lessons else []
     old = _there(path)
@@ -100,9 +97,8 @@ def write(names: Sequence[str], folder: Path, *, execute: bool = True) -> int:
 
     Raises LabkitError for an unknown lesson, one without exercises that was named, or a folder that cannot be written.
     """
-    lessons = table.choose(names)
-    solved = [lesson for lesson in lessons if exercises(lesson)]
-    without = [lesson.id for lesson in lessons if lesson not in solved]
+    each = [(lesson, exercises(lesson)) for lesson in table.choose(names)]
+    without = [lesson.id for lesson, to_solve in each if not to_solve]
     if names and without:
         raise LabkitError(
             f"Lesson {', '.join(without)} has no exercises, so there is nothing to solve.", "leave it out."
@@ -110,8 +106,9 @@ def write(names: Sequence[str], folder: Path, *, execute: bool = True) -> int:
     if folder.resolve().is_relative_to(table.NOTEBOOKS.resolve()):
         raise LabkitError(f"{folder} belongs to the lessons themselves.", "name another folder with -o.")
     status = 0
-    for lesson in solved:
-        status |= _write_one(lesson, folder, execute)
+    for lesson, to_solve in each:
+        if to_solve:
+            status |= _write_one(lesson, to_solve, folder, execute)
     print(f"\nLessons with solutions are in {folder}. They are for you: learners have the notebooks without.")
     return status
 
@@ -132,12 +129,12 @@ def filled(lesson: table.Lesson) -> str:
     return form.as_text(form.canonical(made))
 
 
-def _write_one(lesson: table.Lesson, folder: Path, execute: bool) -> int:
+def _write_one(lesson: table.Lesson, to_solve: Sequence[str], folder: Path, execute: bool) -> int:
     target = folder / lesson.path.name
     text = filled(lesson)
     if not execute:
         files.write_text(target, text)
-        print(f"{lesson.label}: {len(exercises(lesson))} exercises solved, not executed")
+        print(f"{lesson.label}: {len(to_solve)} exercises solved, not executed")
         return 0
     import nbformat
 
@@ -150,13 +147,14 @@ def _write_one(lesson: table.Lesson, folder: Path, execute: bool) -> int:
         done = executing.execute(path, {}, limits["cell_s"], limits["lesson_s"])
     if done.notebook is not None:
         files.write_text(target, nbformat.writes(done.notebook) + "\n")
-    failed = [name for name in exercises(lesson) if name not in passed(done.notebook)]
+    said_pass = passed(done.notebook)
+    failed = [name for name in to_solve if name not in said_pass]
     if done.error is not None:
         print(f"{lesson.label}: FAILED: {done.error.message}")
     elif failed:
         print(f"{lesson.label}: NOT PASSED: {', '.join(failed)}")
     else:
-        print(f"{lesson.label}: {len(exercises(lesson))} exercises solved, each says PASS ({done.seconds:.0f} s)")
+        print(f"{lesson.label}: {len(to_solve)} exercises solved, each says PASS ({done.seconds:.0f} s)")
     return 1 if done.error or failed else 0
 
 
