@@ -200,7 +200,7 @@ def wheels(here: Here) -> Point:
     if here.ready:
         return Point("wheels", True, "no longer needed")
     if here.chosen is None or here.pack is None:
-        versions = sorted({item.python for item in here.table.wheels}, key=catalog.version) if here.table else []
+        versions = here.table.pythons if here.table else ()
         remedy = f"install Python {' or '.join(versions)}" if "Python" in here.note else ""
         return Point("wheels", False, here.note, remedy)
     lacking = contents.missing(here.chosen, here.pack / contents.WHEELS)

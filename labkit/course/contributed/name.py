@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_SYSTEMS = {"Linux": "linux", "Windows": "windows", "Darwin": "macos"}
 _ARCHITECTURES = {"AMD64": "x86_64", "aarch64": "arm64"}
 
 
