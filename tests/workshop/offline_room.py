@@ -1,8 +1,8 @@
 """A learner's computer in a room without network: runs inside a network namespace of its own, uses a pack, tells what happened.
 
-    unshare -n python offline_room.py PACK HOST_PORT ANSWER.json
+    unshare -n python -m tests.workshop.offline_room PACK HOST_PORT ANSWER.json
 
-Standard library only, but for playwright (the site is looked at). ANSWER.json holds one entry for each step.
+Standard library only, but for Chromium (the site is looked at). ANSWER.json holds one entry for each step.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import time
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+from tests.browser.chromium import with_page
 
 LESSONS = ("00", "01")
 EXERCISE = """\
@@ -131,29 +133,27 @@ class Room:
         return {"status": answer.returncode, "text": answer.stdout + answer.stderr}
 
 
-def site(folder: Path, program: str) -> dict[str, Any]:
+def site(folder: Path) -> dict[str, Any]:
     """The site in a real browser, from its files: what it asked for, and what its console calls an error."""
-    from playwright.sync_api import sync_playwright
-
     asked: list[str] = []
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        switches = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=program, args=switches)
-        page = browser.new_page()
+    found: dict[str, Any] = {"asked": asked, "complaints": complaints}
+
+    def look(page: Any) -> None:
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.goto((folder / "index.html").as_uri())
-        title = page.title()
+        found["title"] = page.title()
         page.locator("a[href*='01_mnist']").first.click()
         page.wait_for_load_state("load")
-        found = {"title": title, "lesson": page.title(), "text": page.inner_text("body")}
-        browser.close()
-    return {**found, "asked": asked, "complaints": complaints}
+        found.update(lesson=page.title(), text=page.inner_text("body"))
+
+    with_page(look)
+    return found
 
 
 def main() -> None:
-    pack, host_port, target, program = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+    pack, host_port, target = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     told: dict[str, Any] = {}
 
     def step(name: str, what: Any) -> None:
@@ -170,7 +170,7 @@ def main() -> None:
         step("exercise", room.exercise())
         step("data", room.call("start.sh", "data"))
         step("check after", room.call("check.sh", "--seat", "7"))
-        step("site", site(pack / "site", program))
+        step("site", site(pack / "site"))
         step("network at the end", network(host_port))
 
 

@@ -26,7 +26,7 @@ from tests.browser.chromium import find_browser
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.timeout(2400)]
 ROOT = Path(__file__).resolve().parents[2]
-ROOM = Path(__file__).with_name("offline_room.py")
+ROOM = "tests.workshop.offline_room"
 BUILD = execute.BUILD / "test"
 
 
@@ -87,15 +87,14 @@ def told(pack: Path) -> dict[str, Any]:
     """What happened in the room, in a copy of the pack whose path has a space and letters of other scripts."""
     copy = pack.parent / "Stick Übung 実験" / "ROCm Labs"
     shutil.copytree(pack, copy, copy_function=_hard_link)
-    browser = find_browser()
-    assert browser, "no Chromium is here: what .ci/run installs is needed"
+    assert find_browser(), "no Chromium is here: what .ci/run installs is needed"
     answer = pack.parent / "told.json"
     with socket.create_server(("127.0.0.1", 0)) as server:  # somebody who can be reached from here, and not from there
         port = server.getsockname()[1]
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
         threading.Thread(target=server.accept, daemon=True).start()
-        command = [*without_network(), sys.executable, str(ROOM), str(copy), str(port), str(answer), browser]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2000)
+        command = [*without_network(), sys.executable, "-m", ROOM, str(copy), str(port), str(answer)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=2000)
     assert done.returncode == 0, done.stderr + (answer.read_text(encoding="utf-8") if answer.is_file() else "")
     return dict(json.loads(answer.read_text(encoding="utf-8")))
 
