@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -27,22 +26,21 @@ def bring(source: Path, target: Path) -> list[str]:
     said = []
     for path in sorted(path for pattern in WHAT for path in source.glob(pattern)):
         name = path.relative_to(source).as_posix()
-        new = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = path.read_bytes()
+        new = hashlib.sha256(content).hexdigest()
         mine = target / name
         now = _sum(mine)
         if now in (None, record.get(name)) and now != new:
             said.append(f"{'updated' if now else 'brought'} {name}")
-            _copy(path, mine)
+            _write(mine, content)
         elif now != new and record.get(name) != new:  # both were changed
             beside = _beside(mine, target, record, new)
             if beside is not None:
                 said.append(f"kept {name}; the course's new one is {beside.name}")
-                _copy(path, beside)
+                _write(beside, content)
                 record[beside.relative_to(target).as_posix()] = new
         record[name] = new
-    temporary = target / f"{_RECORD}.{os.getpid()}.tmp"
-    temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(record_path)
+    _write(record_path, f"{json.dumps(record, indent=1)}\n".encode())
     return said
 
 
@@ -58,12 +56,13 @@ def _beside(mine: Path, target: Path, record: dict[str, str], new: str) -> Path 
     return None
 
 
-def _copy(path: Path, to: Path) -> None:
-    to.parent.mkdir(parents=True, exist_ok=True)
-    temporary = to.with_name(f".{to.name}.{os.getpid()}.tmp")
-    shutil.copyfile(path, temporary)
+def _write(path: Path, content: bytes) -> None:
+    """Private, and whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(content)
     temporary.chmod(0o600)
-    temporary.replace(to)
+    temporary.replace(path)
 
 
 def _sum(path: Path) -> str | None:
