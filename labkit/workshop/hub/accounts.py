@@ -28,7 +28,6 @@ BLOCKS = Path("/var/lib/labkit/hub-uids.json")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 NAMES = "up to 32 of a-z, 0-9, _ and -, beginning with a letter"
 PASSWORD_LENGTH = 8  # characters at least, in a new configuration
-_DEVICES = (Path("/dev/kfd"), Path("/dev/dri/renderD128"))
 
 
 def is_name(name: str) -> bool:
@@ -186,7 +185,7 @@ def claim_uids(folder: Path, blocks: Path = BLOCKS) -> int:
 
 def device_groups() -> list[int]:
     """The groups to which the GPUs' device files belong on this machine (usually render and video)."""
-    nodes = [*_DEVICES[:1], *Path("/dev/dri").glob("renderD*")] if Path("/dev/dri").is_dir() else [*_DEVICES]
+    nodes = [Path("/dev/kfd"), *Path("/dev/dri").glob("renderD*")]
     return sorted({node.stat().st_gid for node in nodes if node.exists()} - {0})
 
 
