@@ -24,9 +24,14 @@ def started_at(pid: int) -> float:
     return 0.0
 
 
+def runs(pid: int, started: float) -> bool:
+    """Does the process still run that had this number and began then? Another may have the number by now."""
+    return pid != 0 and abs(started_at(pid) - started) < 1
+
+
 def is_alive(lease: Lease) -> bool:
     """Does the lease's server still run?"""
-    return lease.pid != 0 and abs(started_at(lease.pid) - lease.started) < 1
+    return runs(lease.pid, lease.started)
 
 
 def end_leftovers(account: Account) -> int:

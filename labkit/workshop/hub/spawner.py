@@ -31,7 +31,7 @@ from labkit.workshop.hub.gpus import PRETENDED
 from labkit.workshop.hub.gpus import variables as gpu_variables
 from labkit.workshop.hub.leases import Book, Lease, NoGpuFree
 from labkit.workshop.hub.limits import Limits
-from labkit.workshop.hub.servers import MARK, end_leftovers, started_at, take_back
+from labkit.workshop.hub.servers import MARK, end_leftovers, runs, started_at, take_back
 
 _WATCH_S = 4.0
 _FOLDERS_S = 60.0
@@ -235,10 +235,8 @@ class LeaseSpawner(LocalProcessSpawner):
         raise CannotStart(f"Your server ended at once. The reason stands in {self.account.home}/server.log.")
 
     async def poll(self) -> int | None:
-        if self.proc is None and self.pid and abs(started_at(self.pid) - self.started) > 1:
-            self.pid = (
-                0  # after the hub's restart a dead server is somebody else's child, and its number may be used again
-            )
+        if self.proc is None and not runs(self.pid, self.started):
+            self.pid = 0  # after the hub's restart a dead server is somebody else's child
         status: int | None = await super().poll()
         return status
 
@@ -354,7 +352,7 @@ class LeaseSpawner(LocalProcessSpawner):
     async def _look_at_memory(self, everything: list[limiting.Process]) -> None:
         own = limiting.belonging(everything, self.pid, self.account.uid)
         victim = limiting.to_end(own, self.pid, self.limits.memory) if self.pid else None
-        if victim is None or abs(started_at(victim.pid) - victim.started) > 1:
+        if victim is None or not runs(victim.pid, victim.started):
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(victim.pid, signal.SIGKILL)
