@@ -24,7 +24,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TextIO
 
-from labkit.course import files, report, table
+from labkit.course import files, form, report, table
 from labkit.course.report import LessonError, LessonResult
 from labkit.course.table import Lesson
 from labkit.errors import LabkitError
@@ -331,7 +331,9 @@ class Execution:
     def code_cells(self) -> list[Any]:
         """The code cells that hold code, without the one that papermill adds for the parameters."""
         cells = self.notebook.cells if self.notebook is not None else []
-        return [cell for cell in cells if cell.cell_type == "code" and cell.source.strip() and not _injected(cell)]
+        return [
+            cell for cell in cells if cell.cell_type == "code" and cell.source.strip() and not form.is_injected(cell)
+        ]
 
     def completed(self) -> int:
         """How many of them ran to their end."""
@@ -519,8 +521,8 @@ class _Run:
 
     def cell_starts(self, cell: Any, cell_index: int) -> None:
         self.index, self.started = cell_index, True
-        if self.progress and cell.cell_type == "code" and cell.source.strip() and not _injected(cell):
-            total = sum(not _injected(other) for other in self.notebook.cells)
+        if self.progress and cell.cell_type == "code" and cell.source.strip() and not form.is_injected(cell):
+            total = sum(not form.is_injected(other) for other in self.notebook.cells)
             self.progress.cell(self.number() or 0, total, cell.source)
 
     def cell_limit(self, _cell: Any) -> float:
@@ -534,7 +536,7 @@ class _Run:
         """The number of a cell (default: the current one) in the committed notebook, from 1."""
         if self.notebook is None:
             return None
-        plain = [other for other in self.notebook.cells if not _injected(other) and not _banner(other)]
+        plain = [other for other in self.notebook.cells if not form.is_injected(other) and not form.is_banner(other)]
         if cell is None:
             cell = self._current()
         return next((number for number, other in enumerate(plain, 1) if other is cell), None)
@@ -542,7 +544,7 @@ class _Run:
     def _current(self) -> Any:
         if self.index is None or self.notebook is None:
             return None
-        plain = [other for other in self.notebook.cells if not _banner(other)]
+        plain = [other for other in self.notebook.cells if not form.is_banner(other)]
         return plain[self.index] if self.index < len(plain) else None
 
     def blame(self, kind: str, message: str, what: str, cell: Any = None) -> LessonError:
@@ -550,7 +552,7 @@ class _Run:
         cell = self._current() if cell is None else cell
         if cell is None:
             return LessonError(kind, message)
-        if _injected(cell):
+        if form.is_injected(cell):
             return LessonError(
                 kind, f"the parameters that this run sets {what}. {message}", None, _first_line(cell.source)
             )
@@ -688,14 +690,6 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _injected(cell: Any) -> bool:
-    return "injected-parameters" in cell.metadata.get("tags", [])
-
-
-def _banner(cell: Any) -> bool:
-    return "papermill-error-cell-tag" in cell.metadata.get("tags", [])
-
-
 def _completed(cell: Any) -> bool:
     ran = cell.metadata.get("papermill", {}).get("status") == "completed" and cell.get("execution_count") is not None
     return ran and not any(out.output_type == "error" for out in cell.get("outputs", []))
@@ -713,7 +707,7 @@ def _first_line(text: str) -> str:
 
 def _message(text: str, lines: int = 4) -> str:
     """The message of an error without terminal colours and without the person's own folders, cut to a few lines."""
-    for folder, short in ((BUILD.parent, "."), (Path.home(), "~")):
+    for folder, short in ((ROOT, "."), (Path.home(), "~")):
         text = text.replace(str(folder) + os.sep, short + os.sep)
     return "\n  ".join(line.rstrip() for line in _ANSI.sub("", text).strip().splitlines()[:lines])
 

@@ -24,6 +24,7 @@ from labkit.course.table import Lesson
 from labkit.errors import LabkitError
 
 GOLDEN_TAGS = ("golden", "nbval-check-output")
+INJECTED, BANNER = "injected-parameters", "papermill-error-cell-tag"  # of the cells that papermill adds
 _METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -233,7 +234,12 @@ def is_golden(cell: dict[str, Any]) -> bool:
 
 def is_injected(cell: Mapping[str, Any]) -> bool:
     """Is it the cell that papermill adds for the parameters of a run?"""
-    return "injected-parameters" in cell.get("metadata", {}).get("tags", ())
+    return INJECTED in cell.get("metadata", {}).get("tags", ())
+
+
+def is_banner(cell: Mapping[str, Any]) -> bool:
+    """Is it the cell with which papermill points to the one that failed?"""
+    return BANNER in cell.get("metadata", {}).get("tags", ())
 
 
 def _source(cell: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_ADDED = ("injected-parameters", "papermill-error-cell-tag")  # cells that papermill puts beside the lesson's own
+from labkit.course import form
 
 
 def of(notebook: Mapping[str, Any]) -> str:
@@ -20,7 +20,7 @@ def of(notebook: Mapping[str, Any]) -> str:
         cells = [
             [cell["cell_type"], sorted(map(str, _tags(cell))), "".join(cell["source"]).strip()]
             for cell in notebook["cells"]
-            if not set(_tags(cell)) & set(_ADDED)
+            if not {form.INJECTED, form.BANNER} & set(_tags(cell))
         ]
     except (KeyError, TypeError, AttributeError):
         raise ValueError("not a notebook") from None
