@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from labkit.catalog import wheels
-from labkit.catalog.gfx import TARGETS, GfxTarget
+from labkit.catalog.gfx import TARGETS, GfxTarget, target
 from labkit.catalog.peaks import PEAKS, Peak
 from labkit.site.pages import markup
 from labkit.site.pages.markup import Choice, Row
@@ -50,7 +49,7 @@ def page() -> str:
         "Theoretical peaks of GPUs",
         ("Product", "TFLOP/s", "Memory", "Ridge, FLOP per byte", "How it was got"),
         [_peak(row) for row in PEAKS],
-        (Choice("family", "Family", markup.options(_family_of(row.gfx) for row in PEAKS)),),
+        (Choice("family", "Family", markup.options(family_of(row.gfx) for row in PEAKS)),),
         widths=(20, 26, 19, 13, 22),
     )
     return f"{markup.HEAD}# GPUs\n\n{_INTRO}\n{targets}\n{_PEAKS_INTRO}\n{peaks}"
@@ -65,13 +64,10 @@ def family(architecture: str) -> str:
     return f"{found[1]} {found[2]}" if found else architecture.split(" (")[0]
 
 
-@lru_cache(maxsize=1)
-def _families() -> dict[str, str]:
-    return {row.gfx: family(row.architecture) for row in TARGETS.values()}
-
-
-def _family_of(gfx: str) -> str:
-    return _families().get(gfx, "")
+def family_of(gfx: str | None) -> str:
+    """The family of a target's name, as gcnArchName may write it; "" for what is no target of the catalog."""
+    row = target(gfx)
+    return family(row.architecture) if row else ""
 
 
 def systems_with_wheels(row: GfxTarget) -> tuple[str, ...]:
@@ -159,7 +155,7 @@ def _peak(row: Peak) -> Row:
     head = f'{markup.text(row.product)}<br><a href="#{row.gfx}">{markup.code(row.gfx)}</a>'
     return Row(
         (head, rates, memory, ridge, how + f"<div>{markup.sources(row.sources, row.checked)}</div>"),
-        values={"family": (_family_of(row.gfx),)},
+        values={"family": (family_of(row.gfx),)},
     )
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit.catalog.gfx import TARGETS, target
+from labkit.catalog.gfx import TARGETS
 from labkit.course import table
 from labkit.course.contributed import check, fingerprint, name
 from labkit.course.table import Lesson
 from labkit.site.pages import markup
-from labkit.site.pages.gpus import family
+from labkit.site.pages.gpus import family, family_of
 from labkit.site.pages.markup import Choice, Row
 
 _INTRO = """\
@@ -89,8 +89,7 @@ def _rocm_words(rocm: bool) -> str:
 
 def _family(report: Mapping[str, Any]) -> str:
     """The family of the GPU that a report is about; '' for a CPU and for another maker's GPU."""
-    row = target(report["machine"]["torch"]["gfx"])
-    return family(row.architecture) if row else ""
+    return family_of(report["machine"]["torch"]["gfx"])
 
 
 def _columns(reports: Sequence[Mapping[str, Any]]) -> list[Column]:
