@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit.course import execute
+from labkit.importable import ROOT
 
 # Somebody else's home, in a run that was made on another machine.
 _HOME = re.compile(r"(?<![\w.~-])(?:/home/|/Users/|[A-Za-z]:(\\{1,2})Users\1)[\w.-]+(?=[/\\])")
 _WITHOUT = ("image/png", "image/jpeg")  # base64: what looks like a path there is none
 
 
-def folders(root: Path = execute.BUILD.parent, prefix: str = "", home: Path | None = None) -> dict[str, str]:
+def folders(root: Path = ROOT, prefix: str = "", home: Path | None = None) -> dict[str, str]:
     """What to write for a folder of this machine: folder -> words.
 
     Args:
