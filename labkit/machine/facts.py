@@ -139,6 +139,15 @@ def gfx_name(version: int) -> str | None:
     return f"gfx{major}{minor:x}{step:x}"
 
 
+def kfd_nodes(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """The driver's nodes, by number: their names, and the texts of their properties files."""
+    nodes = _mapping(snapshot, "kfd")
+    return sorted(
+        ((str(name), str(text)) for name, text in nodes.items()),
+        key=lambda item: (int(item[0]) if item[0].isdigit() else 10**6, item[0]),
+    )
+
+
 def kfd_properties(text: str) -> dict[str, int]:
     """A node's properties file as numbers; lines that are not 'name number' are left out."""
     properties = {}
@@ -182,7 +191,7 @@ def _of(
 def _from_kfd(snapshot: Snapshot) -> list[Gpu]:
     names = lspci_names(snapshot.get("lspci"))
     found = []
-    for _, text in _kfd_nodes(snapshot):
+    for _, text in kfd_nodes(snapshot):
         properties = kfd_properties(text)
         if properties.get("simd_count", 0) == 0:  # a processor without a GPU
             continue
@@ -191,14 +200,6 @@ def _from_kfd(snapshot: Snapshot) -> list[Gpu]:
         row = target(gfx) or (by_pci_id(device) if gfx is None else None)
         found.append(_of(row, names.get(device), "kfd", gfx=gfx, integrated=properties.get("cpu_cores_count", 0) > 0))
     return found
-
-
-def _kfd_nodes(snapshot: Snapshot) -> list[tuple[str, str]]:
-    nodes = _mapping(snapshot, "kfd")
-    return sorted(
-        ((str(name), str(text)) for name, text in nodes.items()),
-        key=lambda item: (int(item[0]) if item[0].isdigit() else 10**6, item[0]),
-    )
 
 
 def _from_adapters(snapshot: Snapshot) -> list[Gpu]:

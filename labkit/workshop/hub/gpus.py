@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit.machine import snapshot as machine
-from labkit.machine.facts import kfd_properties
+from labkit.machine.facts import kfd_nodes, kfd_properties
 from labkit.workshop.hub.leases import Lease
 
 PRETENDED = " (pretended: no such GPU exists)"
@@ -18,9 +18,8 @@ def found(snapshot: Mapping[str, Any] | None = None) -> tuple[str, ...]:
 
     ``snapshot``: of which machine (default: this one). Not yet verified on ROCm hardware.
     """
-    nodes = (machine.collect(quick=True) if snapshot is None else snapshot).get("kfd") or {}
-    texts = [str(nodes[name]) for name in sorted(nodes, key=lambda name: int(name) if str(name).isdigit() else 10**6)]
-    cards = [properties for properties in map(kfd_properties, texts) if properties.get("simd_count", 0) > 0]
+    nodes = kfd_nodes(machine.collect(quick=True) if snapshot is None else snapshot)
+    cards = [card for card in (kfd_properties(text) for _, text in nodes) if card.get("simd_count", 0) > 0]
     return tuple(str(at) for at, card in enumerate(cards) if card.get("cpu_cores_count", 0) == 0)
 
 
