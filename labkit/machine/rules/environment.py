@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from labkit.catalog.gfx import target
+from labkit.catalog.masks import HIDING
 from labkit.machine.evidence import Evidence, is_integrated
 from labkit.machine.rules import NO_GPU, Match, rule, seen, setting
 from labkit.machine.rules.install import WORKS, commands
 
-_VISIBILITY = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 _STALE = r"INVALID_ISA|invalid device function|hipErrorInvalidDeviceFunction|no kernel image|NoBinaryForGpu|Memory access fault|GPU Hang|core dumped|Segmentation fault|TensileLibrary|device kernel image is invalid"
 
 
@@ -158,7 +158,7 @@ def _left(value: str, count: int | None) -> int | None:
 @rule("gpu-hidden-by-env", explains=NO_GPU)
 def gpu_hidden_by_env(e: Evidence) -> Match | None:
     more = e.quote(r"contains more devices than ROCR_VISIBLE_DEVICES", "")
-    env = {name: content for name, content in (e.env or {}).items() if name in _VISIBILITY}
+    env = {name: content for name, content in (e.env or {}).items() if name in HIDING}
     if not env and not more:
         return None
     if more:
@@ -224,7 +224,7 @@ def igpu_shadows_dgpu(e: Evidence) -> Match | None:
     large = [i for i, gfx in enumerate(listed) if gfx and i not in small]
     if not small or not large:
         return None
-    hidden = any((e.env or {}).get(name) for name in _VISIBILITY)
+    hidden = any((e.env or {}).get(name) for name in HIDING)
     if facts and len(facts.gcn_arch_names) == 1 and not is_integrated(facts.gcn_arch_names[0]):
         return None  # torch sees the card alone already
     wrong = e.quote(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.catalog.gfx import TARGETS
+from labkit.catalog.masks import MASKS
 from labkit.catalog.wheels import AMD_TORCH
 
 NO_DEVICE = "RuntimeError: No HIP GPUs are available"
@@ -149,7 +150,7 @@ class Box:
     def visible(self) -> list[Card]:
         """What the visibility variables leave of the serviceable cards."""
         left = self.serviceable
-        for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
+        for name in MASKS:
             if name in self.environment:
                 kept = []
                 for entry in self.environment[name].split(","):
