@@ -86,9 +86,14 @@ def _declared(notebook: Path) -> Sequence[str] | None:
     try:
         cells: list[Any] = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         cell = next(cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", ()))
-        lines = ast.parse("".join(cell["source"])).body
+        return assigned("".join(cell["source"]))
     except (OSError, ValueError, SyntaxError, KeyError, TypeError, AttributeError, StopIteration):
         return None
+
+
+def assigned(source: str) -> list[str]:
+    """The names that a cell of plain assignments sets. Raises SyntaxError."""
+    lines = ast.parse(source).body
     targets = [target for line in lines if isinstance(line, ast.Assign) for target in line.targets]
     targets += [line.target for line in lines if isinstance(line, ast.AnnAssign)]
     return [target.id for target in targets if isinstance(target, ast.Name)]

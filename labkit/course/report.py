@@ -98,14 +98,14 @@ def as_json(
         row["seconds"] = round(result.seconds, 2)
         row["checks"] = {"passed": row.pop("checks_passed"), "todo": row.pop("checks_todo")}
         row["parameters"] = {name: shareable(value) for name, value in result.parameters.items()}
-        row["executed"] = None if result.executed is None else _utc(result.executed)
+        row["executed"] = None if result.executed is None else utc(result.executed)
         lessons.append(row)
     return {
         "schema": SCHEMA,
         "version": SCHEMA_VERSION,
         "labkit": __version__,
         "profile": profile,
-        "started": _utc(started),
+        "started": utc(started),
         "seconds": round(sum(r.seconds for r in results) if seconds is None else seconds, 2),
         "workers": workers,
         "status": "passed" if results and all(result.passed for result in results) else "failed",
@@ -151,7 +151,8 @@ def shareable(value: Any) -> Any:
     return "(a path, left out)" if re.search(r"[/\\]|^~", text) else text
 
 
-def _utc(time: datetime) -> str:
+def utc(time: datetime) -> str:
+    """A time as reports have it: ``2026-11-30T12:00:00Z``."""
     return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -203,7 +204,7 @@ def as_text(results: Sequence[LessonResult], profile: str, seconds: float | None
             "Stand-in: the real data set was not there, something else took its place. Accuracies say nothing about the real one."
         )
     written = [
-        f"  {result.notebook}  {_utc(result.executed)}" for result in results if result.notebook and result.executed
+        f"  {result.notebook}  {utc(result.executed)}" for result in results if result.notebook and result.executed
     ]
     if written:
         lines += ["", "Executed notebooks, and when each began:", *written]

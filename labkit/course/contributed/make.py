@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from labkit import __version__
-from labkit.course import files, form, report, table
+from labkit.course import arguments, files, form, report, table
 from labkit.course.contributed import REPORTS, check, fingerprint, name, personal, shape
 from labkit.errors import LabkitError
 
@@ -105,15 +104,17 @@ def of_run(folder: Path, snapshot: Mapping[str, Any], *, note: str = "", now: da
         raise LabkitError(
             f"The run does not know its torch. {machine.get('torch_error', '')}".strip(), "see 'labkit doctor'."
         )
+    profile = run["profile"]
+    allowed = {one.id: {"profile", *(one.full if profile == "full" else ())} for one in table.load().lessons}
     return {
         "schema": shape.SCHEMA,
         "version": shape.VERSION,
         "labkit": __version__,
-        "made": now.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "made": report.utc(now),
         "note": note,
         **{key: run[key] for key in ("profile", "started", "seconds", "workers")},
         "machine": _machine(machine, torch, snapshot),
-        "lessons": [_lesson(row, folder, run["profile"]) for row in run["lessons"]],
+        "lessons": [_lesson(row, folder, allowed.get(row["id"], {"profile"})) for row in run["lessons"]],
     }
 
 
@@ -124,46 +125,39 @@ def _run(folder: Path) -> dict[str, Any]:
     return run
 
 
-def _lesson(row: Mapping[str, Any], folder: Path, profile: str) -> dict[str, Any]:
+def _lesson(row: Mapping[str, Any], folder: Path, allowed: Set[str]) -> dict[str, Any]:
+    """allowed: parameters that the run may have set."""
     error = row["error"]
-    notebook = _notebook(folder / Path(str(row["notebook"])).name) if row["notebook"] else None
-    if notebook is not None:
-        _refuse_own_parameters(notebook, row, profile)
+    text = None
+    if row["notebook"]:
+        notebook, text = _executed(folder / Path(str(row["notebook"])).name)
+        _refuse_own_parameters(notebook, row["id"], allowed)
     return {
         **{
             key: row[key] for key in ("id", "name", "status", "seconds", "cells", "cells_total", "executed", "stand_in")
         },
         "error": {"kind": error["kind"], "cell": error["cell"]} if error else None,
-        "fingerprint": None if notebook is None else fingerprint.of(notebook),
+        "fingerprint": text,
     }
 
 
-def _notebook(path: Path) -> dict[str, Any]:
+def _executed(path: Path) -> tuple[Mapping[str, Any], str]:
+    """A notebook that the run left, and the fingerprint of its text."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        fingerprint.of(notebook)
+        return notebook, fingerprint.of(notebook)
     except (OSError, ValueError, RecursionError):
         raise LabkitError(f"{path.name}, which the run executed, is not beside its report.json.", _NEW_RUN) from None
-    return dict(notebook)
 
 
-def _refuse_own_parameters(notebook: Mapping[str, Any], row: Mapping[str, Any], profile: str) -> None:
+def _refuse_own_parameters(notebook: Mapping[str, Any], lesson: str, allowed: Set[str]) -> None:
     """A report is about the lessons as they are: papermill's cell may set the profile, and what the profile sets."""
-    lesson = next((lesson for lesson in table.load().lessons if lesson.id == row["id"]), None)
-    allowed = {"profile", *(lesson.full if lesson and profile == "full" else ())}
     for cell in notebook["cells"]:
         if form.is_injected(cell):
-            targets = [
-                target.id
-                for line in ast.parse("".join(cell["source"])).body
-                if isinstance(line, ast.Assign)
-                for target in line.targets
-                if isinstance(target, ast.Name)
-            ]
-            own = sorted(set(targets) - allowed)
+            own = sorted(set(arguments.assigned("".join(cell["source"]))) - allowed)
             if own:
                 raise LabkitError(
-                    f"Lesson {row['id']} was run with parameters of your own ({', '.join(own)}).",
+                    f"Lesson {lesson} was run with parameters of your own ({', '.join(own)}).",
                     "run the lessons without -p for a report.",
                 )
 
