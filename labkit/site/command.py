@@ -16,8 +16,8 @@ from labkit.course import execute, table
 from labkit.course.table import Course
 from labkit.errors import LabkitError
 from labkit.importable import ROOT
-from labkit.site import documents, executed, links, observed, pages, sphinx_build
-from labkit.site.executed import Executed
+from labkit.site import documents, links, observed, pages, sphinx_build
+from labkit.site.executed import Executed, taken, up_to_date
 from labkit.site.lesson import DOWNLOADS
 
 OUTPUT = execute.BUILD / "site"
@@ -61,10 +61,10 @@ def build(
     if lessons is not None:
         ready = lessons(course)
     elif executed is not None:
-        ready = _taken(executed, course)
+        ready = taken(executed, course.lessons)
     else:
-        ready = _up_to_date(course)
-        seen = _seen()
+        ready = up_to_date(course.lessons)
+        seen = observed.up_to_date()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}."))
@@ -90,23 +90,11 @@ def build(
     return output
 
 
-def _taken(folder: Path, course: Course) -> Sequence[Executed]:
-    return executed.taken(folder, course.lessons)
-
-
-def _up_to_date(course: Course) -> Sequence[Executed]:
-    return executed.up_to_date(course.lessons)
-
-
-def _seen() -> Seen:
-    return observed.up_to_date()
-
-
 def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path, seen: Seen) -> Path:
     """All pages, in a folder under ``work``."""
     source, new, extra = work / "source", work / "html", work / "extra"
     (source / "pages").mkdir(parents=True)
-    facts, static = _facts(source / "pages", root, {one.lesson.label for one in ready}, seen)
+    facts = _facts(source / "pages", root, {one.lesson.label for one in ready}, seen)
     written = documents.write(source, course, ready, root, facts)
     (extra / DOWNLOADS).mkdir(parents=True)
     for one in ready:
@@ -115,26 +103,25 @@ def _pages(work: Path, course: Course, ready: Sequence[Executed], root: Path, se
         written,
         new,
         work / "doctrees",
-        sphinx_build.settings(course.title, written, [sphinx_build.STATIC, *static], extra),
+        sphinx_build.settings(course.title, written, [sphinx_build.STATIC, pages.STATIC], extra),
     )
     for left in (new / ".buildinfo", *(new / "_static").glob("*webpack-macros.html")):  # templates of the themes
         left.unlink(missing_ok=True)
     return new
 
 
-def _facts(folder: Path, root: Path, labels: Set[str], seen: Seen) -> tuple[Sequence[str], list[Path]]:
-    """The tables of what is known, written as documents: their names, and the folders of their styles and scripts.
+def _facts(folder: Path, root: Path, labels: Set[str], seen: Seen) -> Sequence[str]:
+    """The tables of what is known, written as documents; their names.
 
     labels: of the lessons that have a page. seen: what probes of claims saw, and when.
     """
-    names = pages.write(
+    return pages.write(
         folder,
         reports=root / "reports",
         lesson_address=lambda label: f"../{label}.html" if label in labels else "",
         observed=seen[0],
         observed_when=seen[1],
     )
-    return names, [pages.STATIC]
 
 
 def _refuse_other_folder(output: Path) -> None:
