@@ -1,6 +1,9 @@
 """What of others' work lies in ``assets/``: the manifest says name, version, licence, where its notice is, and the sum of every file.
 
 These files make the site work without a network: MathJax with its font, and what draws the state of ipywidgets.
+Only a page with an ipywidget that has no still form loads the latter, and no lesson of today makes one. It stays for the
+next that does, whose page would else lack what its control showed. ``embed-amd.js`` is what MyST-NB takes by itself and
+holds its fonts and pictures; the package's ``embed.js`` is half as large, and wants fifteen files of them beside it.
 They are copied as they were published; ``python -m labkit.site.vendored`` writes the sums anew after an exchange.
 """
 
