@@ -13,8 +13,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def python_path(environ: Mapping[str, str], root: Path = ROOT) -> str:
     """PYTHONPATH with ``root`` first, then what ``environ`` has there; no empty entry, which would mean the current folder."""
-    others = [part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(root)]
-    return os.pathsep.join([str(root), *others])
+    return os.pathsep.join([str(root), *others(environ, "PYTHONPATH", root)])
+
+
+def others(environ: Mapping[str, str], name: str, ours: Path) -> list[str]:
+    """The folders that a variable of ``environ`` lists, without empty entries and without ``ours``."""
+    return [entry for entry in environ.get(name, "").split(os.pathsep) if entry and entry != str(ours)]
 
 
 def become(command: Sequence[str], environ: Mapping[str, str]) -> int:

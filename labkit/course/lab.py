@@ -18,7 +18,7 @@ from pathlib import Path
 
 from labkit.course import files
 from labkit.errors import LabkitError
-from labkit.importable import ROOT, become, python_path
+from labkit.importable import ROOT, become, others, python_path
 
 FIRST_LESSON = "00_environment_check.ipynb"
 FIRST_PORT = 8888
@@ -83,21 +83,17 @@ def room(environ: Mapping[str, str], root: Path = ROOT) -> dict[str, str]:
         **environ,
         "PYTHONPATH": python_path(environ, root),
         "JUPYTER_CONFIG_PATH": os.pathsep.join(
-            [*_others(environ, "JUPYTER_CONFIG_PATH", jupyter / "etc"), str(jupyter / "etc")]
+            [*others(environ, "JUPYTER_CONFIG_PATH", jupyter / "etc"), str(jupyter / "etc")]
         ),
-        "JUPYTER_PATH": os.pathsep.join([str(jupyter / "share"), *_others(environ, "JUPYTER_PATH", jupyter / "share")]),
+        "JUPYTER_PATH": os.pathsep.join([str(jupyter / "share"), *others(environ, "JUPYTER_PATH", jupyter / "share")]),
     }
 
 
 def environment(environ: Mapping[str, str], root: Path, kernels: Path) -> dict[str, str]:
     """Environment variables for JupyterLab and its kernels: the room, and this environment's kernel."""
     made = room(environ, root)
-    made["JUPYTER_PATH"] = os.pathsep.join([str(kernels), *_others(made, "JUPYTER_PATH", kernels)])
+    made["JUPYTER_PATH"] = os.pathsep.join([str(kernels), *others(made, "JUPYTER_PATH", kernels)])
     return {**made, "JUPYTER_PREFER_ENV_PATH": "1"}
-
-
-def _others(environ: Mapping[str, str], name: str, ours: Path) -> list[str]:
-    return [entry for entry in environ.get(name, "").split(os.pathsep) if entry and entry != str(ours)]
 
 
 def kernels_folder(root: Path) -> Path:
