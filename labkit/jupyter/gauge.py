@@ -29,9 +29,8 @@ KEEP_S = 1.0  # a reading is shared by everybody who asks within this time
 WAIT_S = 4.0  # nobody waits longer; a tool that hangs goes on hanging in a thread of its own
 TOOL_S = 8.0  # after which a tool is ended
 _TOOL_WAIT_S = 2.0  # how long a reading waits for a tool; what comes later is shown next time
-_TOOL_SHARE = (
-    10  # a tool rests this many times as long as it ran, so that the gauge does not use up the machine that it shows
-)
+# A tool rests this many times as long as it ran, so that the gauge does not use up the machine that it shows.
+_TOOL_SHARE = 10
 _STALE_S = 30.0  # an answer of a tool that is older is not shown
 _VALUES = {
     "use_percent": "busy_percent",
@@ -119,12 +118,8 @@ class Gauge:
         driver = sensors.driver(self._root / "sys" / "class" / "drm")
         tool: tuple[Reading, ...] = ()
         if not driver or any(getattr(one, field) is None for one in driver for field in _VALUES.values()):
-            for candidate in self._tools[
-                : 1 if driver else None
-            ]:  # beside the driver's files only amd-smi can add something
-                tool = candidate.readings()
-                if tool:
-                    break
+            able = self._tools[:1] if driver else self._tools  # only amd-smi can add something to the driver's files
+            tool = next((told for one in able if (told := one.readings())), ())
         merged = filled(driver, tool) if driver else [(one, {}) for one in tool]
         shown, note = visible(merged, node, ids, self._environ)
         devices = [_gpu(number, one, extra) for number, (one, extra) in enumerate(shown)]
@@ -184,9 +179,8 @@ def visible(
         masks[name] = ",".join(str(ids.get(part.strip().lower(), part)) for part in mask.split(","))
     unread = [name for name, mask in masks.items() if "GPU-" in mask.upper()]
     if unread:
-        return list(
-            readings
-        ), f"{unread[0]} names a GPU that this gauge cannot tell from the others: all of them are shown."
+        note = f"{unread[0]} names a GPU that this gauge cannot tell from the others: all of them are shown."
+        return list(readings), note
     by_address = {one.address: (one, extra) for one, extra in readings if one.address}
     if any(gpu.address in by_address for gpu in node.gpus):
         addresses = dict.fromkeys(gpu.address for gpu in binding.visible(node, masks))  # partitions of a card share one

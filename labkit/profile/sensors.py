@@ -155,9 +155,8 @@ class Processor:
     def _times(self) -> tuple[float, float]:
         """Seconds in which a CPU was busy, and all seconds, of all CPUs since the machine started."""
         times = self._psutil.cpu_times()._asdict()
-        spent = (
-            sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
-        )  # both are part of user and nice
+        # both kinds of guest are part of user and nice
+        spent = sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
         return spent - times["idle"] - times.get("iowait", 0.0), spent
 
 
