@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 from collections.abc import Mapping, Set
 from datetime import datetime, timezone
@@ -202,13 +201,10 @@ def _distribution(os_release: object) -> str | None:
 
 
 def _processor() -> str | None:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    named = found.group(1) if found else platform.processor()
-    shown = re.sub(r"\s+", " ", re.sub(r"[^\w ()+@.,/®™\[\]-]", " ", named, flags=re.ASCII)).strip()[:80]
+    from labkit.timing import conditions
+
+    plain = re.sub(r"[^\w ()+@.,/®™\[\]-]", " ", conditions.processor(), flags=re.ASCII)
+    shown = re.sub(r"\s+", " ", plain).strip()[:80]
     return shown if re.match(r"[A-Za-z0-9]", shown) and not personal.kinds(shown) else None
 
 
