@@ -191,7 +191,12 @@ DiskUsage = Callable[[Path], "Usage | shutil._ntuple_diskusage"]
 def bytes_needed(plan: TorchPlan | None, needs: str) -> int:
     """Room on the environment's disk: what is installed plus, for a while, what is downloaded."""
     torch = 0 if plan is None else sum(sizes(plan))
-    return torch + COURSE_BYTES + EXTRA_BYTES.get(needs, 0)
+    return torch + rest_bytes(needs)
+
+
+def rest_bytes(needs: str) -> int:
+    """What everything beside the torch family needs: the course's packages, and those of an extra."""
+    return COURSE_BYTES + EXTRA_BYTES.get(needs, 0)
 
 
 def sizes(plan: TorchPlan) -> tuple[int, int]:
@@ -228,7 +233,7 @@ def size_in_words(plan: TorchPlan) -> str:
 
 def how_long(plan: TorchPlan, needs: str) -> str:
     """What the first call is likely to take, in one sentence; the time is plain arithmetic."""
-    rest = COURSE_BYTES + EXTRA_BYTES.get(needs, 0)
+    rest = rest_bytes(needs)
     if plan.download_bytes:
         total = plan.download_bytes + rest
         return (

@@ -615,7 +615,7 @@ def announce(place: Environment, work: Work, wish: Wish, dependencies: Sequence[
         say(words.because(chosen.reasons))
         say(f"  Size of it: {install.size_in_words(chosen)}")
     rest = requirements.without_torch(tuple(dependencies))
-    more = install.COURSE_BYTES + install.EXTRA_BYTES.get(wish.needs, 0)
+    more = install.rest_bytes(wish.needs)
     say(
         f"  Everything else ({', '.join(requirements.name(item) for item in rest[:4])} and {len(rest) - 4} more, about "
         f"{words.size(more)}) comes from {wish.wheelhouse or 'the default index of pip'}, under a constraint that keeps torch."
