@@ -69,7 +69,7 @@ STEPS = ("os.fsync", "pathlib.Path.touch", "pathlib.Path.replace", "os.link", "t
 CODES = [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.sets(st.sampled_from(STEPS), max_size=3), st.sampled_from(CODES))
 def test_whatever_fails_the_notebook_is_whole_under_one_of_its_names(
     tmp_path_factory: pytest.TempPathFactory, mine: bytes, broken: set[str], code: int

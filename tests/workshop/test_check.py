@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.course import lab
@@ -185,7 +185,6 @@ def test_the_teacher_s_page_says_what_to_do_for_every_point() -> None:
 WORD = st.text(st.characters(codec="utf-8"), max_size=30)
 
 
-@settings(deadline=None)
 @given(
     ready=st.booleans(),
     names=st.lists(st.sampled_from(sorted(lines.REMEDIES)), min_size=1, max_size=4, unique=True),
