@@ -79,10 +79,15 @@ def _once(shown: str, code: str) -> str:
     return f'{before}<a href="#{code}">{markup.code(code)}</a>{after}'
 
 
-@cache
 def _machines(code: str) -> tuple[str, ...]:
     """The simulated machines that can have this fault."""
-    return tuple(name for name in simulate.healthy() if code in simulate.faults(name))
+    return tuple(name for name, faults in _faults().items() if code in faults)
+
+
+@cache
+def _faults() -> dict[str, tuple[str, ...]]:
+    """What each simulated machine can have: looked for once, not for every code."""
+    return {name: simulate.faults(name) for name in simulate.healthy()}
 
 
 def _systems(machines: tuple[str, ...]) -> tuple[str, ...]:
