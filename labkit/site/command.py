@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from labkit.course import execute, table
+from labkit.course import execute, report, table
 from labkit.course.table import Course
 from labkit.errors import LabkitError
 from labkit.importable import ROOT
@@ -153,7 +153,7 @@ def _names(folder: Path) -> set[str]:
 
 def _mark(new: Path, ready: Sequence[Executed]) -> None:
     lessons = {one.lesson.id: one.row.get("executed") for one in ready}
-    built = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    built = report.utc(datetime.now(timezone.utc))
     told = {"site": SITE, "built": built, "executed": lessons, "files": sorted(_names(new))}
     (new / MARK).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
