@@ -19,20 +19,17 @@ from labkit.jupyter.gauge import Gauge, Tool
 from labkit.profile import sensors
 from labkit.profile.sensors import Reading
 from tests.apart import apart
+from tests.profile.driver_files import device
 
 linux = pytest.mark.skipif(os.name == "nt", reason="Windows has neither these folders nor links for everybody")
 
 
 def card(root: Path, number: int, address: str, **files: str) -> None:
     """A card of the driver as sysfs shows it: the device's folder by its PCI address, and a link to it."""
-    device = root / "sys" / "devices" / address
-    for name, text in {"vendor": "0x1002", "mem_info_vram_total": str(16 << 30), **files}.items():
-        target = device / name.replace("__", "/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n", encoding="ascii")
+    place = device(root / "sys" / "devices" / address, **{"mem_info_vram_total": str(16 << 30), **files})
     link = root / "sys" / "class" / "drm" / f"card{number}"
     link.mkdir(parents=True)
-    (link / "device").symlink_to(device, target_is_directory=True)
+    (link / "device").symlink_to(place, target_is_directory=True)
 
 
 VALUES = ("use_percent", "memory_used_bytes", "memory_total_bytes", "power_w", "temperature_c")

@@ -10,15 +10,11 @@ from pathlib import Path
 import pytest
 
 from labkit.profile import sensors
+from tests.profile.driver_files import device
 
 
-def card(root: Path, name: str, **files: str) -> Path:
-    place = root / name / "device"
-    for path, text in {"vendor": "0x1002", "mem_info_vram_total": "17163091968", **files}.items():
-        target = place / path.replace("__", "/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n", encoding="ascii")
-    return place
+def card(root: Path, name: str, **files: str) -> None:
+    device(root / name / "device", **files)
 
 
 def test_the_drivers_files(tmp_path: Path) -> None:
@@ -99,7 +95,7 @@ def test_another_thread_reads_the_share_since_the_last_reading_too() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has neither these folders nor links for everybody")
 def test_where_a_card_is_and_the_junction_where_there_is_no_edge(tmp_path: Path) -> None:
-    place = card(tmp_path, "made", hwmon__hwmon1__temp2_input="70000").rename(tmp_path / "0000:c2:00.0")
+    place = device(tmp_path / "0000:c2:00.0", hwmon__hwmon1__temp2_input="70000")
     (tmp_path / "drm" / "card0").mkdir(parents=True)
     (tmp_path / "drm" / "card0" / "device").symlink_to(place, target_is_directory=True)
     (reading,) = sensors.driver(tmp_path / "drm")
