@@ -10,7 +10,7 @@ import pytest
 
 from labkit.course import table
 from labkit.site import command, links
-from tests.browser.recipe import PICTURES
+from tests.browser.recipe import picture
 from tests.site import made
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
@@ -107,7 +107,7 @@ def test_math_and_a_slider_are_drawn_from_the_disk_alone(small: Path, reader: Re
     assert any("MJX" in family or "NCM" in family for family in fonts), fonts
     assert page.inner_text(".widget-readout") == "42"
     assert page.locator("mjx-assistive-mml math").count() == 2, "a screen reader hears the formulas"
-    page.screenshot(path=str(_picture("site_math_and_slider")))
+    picture(page, "site_math_and_slider")
     page.evaluate(axe_source())
     assert page.evaluate(AXE) == [], "code cells included"
     page.evaluate(DARK)
@@ -152,7 +152,7 @@ def test_on_a_phone_no_page_is_wider_than_the_screen_and_the_contents_open(site:
         wide[path.stem] = reader.page.evaluate(WIDER)
     assert {name: by for name, by in wide.items() if by > 0} == {}
     reader.open(site / "01_mnist.html")
-    reader.page.screenshot(path=str(_picture("site_phone")))
+    picture(reader.page, "site_phone")
     reader.page.locator(".primary-toggle:visible").first.click()
     link = reader.page.get_by_role("link", name="02 · CIFAR-10: your turn").first
     link.wait_for(state="visible")
@@ -173,8 +173,3 @@ def test_by_keyboard_one_skips_to_the_text_and_moves_wide_code(site: Path, reade
     still = """() => Array.from(document.querySelectorAll('.bd-article pre'))
       .filter(place => place.scrollWidth > place.clientWidth && place.tabIndex < 0).length"""
     assert reader.page.evaluate(still) == 0
-
-
-def _picture(name: str) -> Path:
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    return PICTURES / f"{name}.png"

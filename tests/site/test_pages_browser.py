@@ -38,13 +38,13 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def checked(work: Callable[[Any, list[str]], None], **context: Any) -> None:
-    """Calls ``work`` with a browser's page, and the list in which errors of the page collect; none may be left there."""
+def checked(work: Callable[[Any], None], **context: Any) -> None:
+    """Calls ``work`` with a browser's page, which may have no errors."""
 
     def look(page: Any) -> None:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        work(page, errors)
+        work(page)
         assert not errors
 
     with_page(look, **context)
@@ -55,7 +55,7 @@ def test_words_selects_keys_and_the_address(page_file: Path) -> None:
 
     address = page_file.as_uri()
 
-    def work(page: Any, errors: list[str]) -> None:
+    def work(page: Any) -> None:
         page.goto(address)
         assert page.evaluate(SHOWN) == 96 and page.evaluate(COUNT) == "96 of 96 shown"
         # by keyboard alone: the first field, words in any order
@@ -98,7 +98,7 @@ def test_words_selects_keys_and_the_address(page_file: Path) -> None:
 
 
 def test_on_a_phone_rows_are_cards_and_nothing_sticks_out(page_file: Path) -> None:
-    def work(page: Any, errors: list[str]) -> None:
+    def work(page: Any) -> None:
         page.goto(page_file.as_uri() + "#?failures.severity=info")
         assert (
             page.evaluate("() => getComputedStyle(document.querySelector('tbody tr:not([hidden])')).display") == "block"
@@ -112,7 +112,7 @@ def test_on_a_phone_rows_are_cards_and_nothing_sticks_out(page_file: Path) -> No
 
 
 def test_without_javascript_the_whole_table_is_there(page_file: Path) -> None:
-    def work(page: Any, errors: list[str]) -> None:
+    def work(page: Any) -> None:
         page.goto(page_file.as_uri())
         assert page.locator("tbody tr:visible").count() == 96
         assert page.locator(".lk-controls:visible, .lk-count:visible").count() == 0
