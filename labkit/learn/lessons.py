@@ -15,7 +15,7 @@ from labkit.errors import LabkitError
 from labkit.learn.solutions import NOTEBOOKS
 
 _TAG = "exercise:"
-_QUIZ = re.compile(r"""\bquiz\(\s*["'](\w+)["']""")
+QUIZ = re.compile(r"""\bquiz\(\s*["'](\w+)["']""")  # a cell that poses the quiz of this name
 _HEADING = re.compile(r"^#\s+(.+)$", re.MULTILINE)
 
 
@@ -99,7 +99,7 @@ def _parts(cells: Any) -> tuple[str, list[Item]]:
             if tag.startswith(_TAG):
                 name = tag.removeprefix(_TAG)
                 found.setdefault(name, Item(name, "exercise"))
-        for name in _QUIZ.findall(source):
+        for name in QUIZ.findall(source):
             found.setdefault(name, Item(name, "quiz"))
     return heading, list(found.values())
 

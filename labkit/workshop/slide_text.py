@@ -129,10 +129,5 @@ def quiz(name: str) -> str:
     from labkit.learn.exercises import find_quiz
     from labkit.learn.quizzes.judge import quiz_text
 
-    lines = quiz_text(find_quiz(name)).splitlines()
-    return _out_of_quiz(lines)
-
-
-def _out_of_quiz(lines: Sequence[str]) -> str:
-    text = re.sub(r"^QUIZ \w+: ", "", "\n".join(lines))
+    text = re.sub(r"^QUIZ \w+: ", "", quiz_text(find_quiz(name)))
     return f'<pre class="out">{html.escape(text, quote=False)}</pre>'

@@ -19,11 +19,11 @@ from typing import Any
 
 from labkit.course import execute, files, form, table
 from labkit.errors import LabkitError
+from labkit.learn import lessons
 from labkit.workshop import slide_text
 
 TEMPLATE = Path(__file__).with_suffix(".html")
 _ASK = re.compile(r"\*\*(Guess|Predict)[^*]*\*\*")
-_QUIZ = re.compile(r"""\bquiz\(\s*["'](\w+)["']""")
 _LEFT_OUT = ("Your progress", "The end of the team")
 
 
@@ -207,7 +207,7 @@ def _of_code(
     exercise = any(tag.startswith("exercise:") for tag in tags)
     lines = len(text.splitlines())
     outputs = cell.get("outputs", ())
-    quiz = _QUIZ.search(text)
+    quiz = lessons.QUIZ.search(text)
     if quiz:
         yield Slide("quiz", f"Quiz: {quiz[1]}", slide_text.quiz(quiz[1]), number, title)
         return
