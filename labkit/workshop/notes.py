@@ -20,6 +20,7 @@ from pathlib import Path
 from labkit import setup
 from labkit.course import table
 from labkit.errors import LabkitError
+from labkit.importable import ROOT
 from labkit.setup import environment
 
 NOTES = table.NOTEBOOKS / "notes"
@@ -54,7 +55,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _elsewhere(names: Sequence[str]) -> int:
     """The same check inside the course's environment, where there is one: only there is torch, which the exercises import."""
-    place = environment.locate(table.NOTEBOOKS.parent, os.environ)
+    place = environment.locate(ROOT, os.environ)
     if not place.has_python or environment.is_inside(place):
         raise _not_installed("there is no torch here")
     return setup.run_inside(place, ["workshop", "notes", "--check", *names])

@@ -130,15 +130,17 @@ def as_text(plan: Syllabus, start: int, seconds: Mapping[str, float]) -> str:
                 lines += _wrap(text, 33)
     lines += ["", *_wrap("alone: what a learner alone sets aside for the same parts (course.toml). cells: how long the whole "
                          "lesson's cells took in the slowest quick run of reports/; ? means not measured.")]  # fmt: skip
-    lines += ["", *[line for text in _left_lines(plan, course) for line in _wrap(text)]]
+    late = "When late: the notes of each lesson say what to cut first (labkit workshop notes 01)."
+    lines += ["", *[line for text in [*_left_lines(plan, course), late] for line in _wrap(text)]]
     return "\n".join(line.rstrip() for line in lines).strip()
 
 
 def _left_lines(plan: Syllabus, course: Course) -> list[str]:
     lines = [f"Instead of lesson {lesson}, say: {text}" for lesson, text in plan.instead.items()]
-    for lesson, rest in left_out(plan):
+    rests = left_out(plan)
+    for lesson, rest in rests:
         lines.append(f"Left out of {lesson.id}: {'; '.join(_plain(part.title) for part in rest)}.")
-    if left_out(plan):
+    if rests:
         lines.append(
             "What is left out of a lesson is run, not read: select the first cell of the part that you teach, then "
             "Run > Run All Above Selected Cell."
@@ -146,7 +148,7 @@ def _left_lines(plan: Syllabus, course: Course) -> list[str]:
     rest_lessons = not_taught(plan, course)
     if rest_lessons:
         lines.append(f"Not taught: {', '.join(f'{one.id} {one.title}' for one in rest_lessons)}.")
-    return [*lines, "When late: the notes of each lesson say what to cut first (labkit workshop notes 01)."]
+    return lines
 
 
 def _wrap(text: str, indent: int = 0) -> list[str]:
@@ -175,7 +177,7 @@ def as_markdown(plan: Syllabus, start: int) -> str:
             share = f"{alone(block):.0f}" if block.lesson else ""
             lines.append(f"| {hours.replace('-', '–')} | {block.minutes} | {share} | {words} |")
         lines.append("")
-    lines += [f"- {line}" for line in _left_lines(plan, table.load())[:-1]]
+    lines += [f"- {line}" for line in _left_lines(plan, table.load())]
     return "\n".join(lines).rstrip()
 
 
