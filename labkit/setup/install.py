@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from labkit.catalog import wheels
 from labkit.errors import LabkitError
+from labkit.machine.probes import places
 from labkit.setup import requirements as reading
 from labkit.setup import sources, words
 from labkit.setup.plan import TorchPlan
@@ -253,10 +254,7 @@ def check_room(
 
     ``smaller``: a smaller build of torch can be proposed.
     """
-    existing = path
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    free = disk_usage(existing).free
+    free = disk_usage(places.existing(path)).free
     if free < needed - there:
         raise LabkitError(
             f"Not enough room on the disk of {path}: {words.size(needed - there)} are needed, {words.size(free)} are free.",

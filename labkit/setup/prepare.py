@@ -25,6 +25,7 @@ from labkit.catalog import wheels
 from labkit.errors import LabkitError
 from labkit.machine import facts, snapshot
 from labkit.machine.facts import Gpu, Machine
+from labkit.machine.probes.places import existing
 from labkit.setup import SCHEMA, environment, install, requirements, sources, words
 from labkit.setup.environment import Environment
 from labkit.setup.plan import TorchPlan, plan
@@ -339,9 +340,7 @@ def venv_package(os_release: str, version: tuple[int, int]) -> str:
 
 def _check_folder(place: Environment) -> None:
     """Raises LabkitError where a new environment cannot be written, before anything is announced."""
-    folder = place.path
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
+    folder = existing(place.path)
     if (place.is_new or place.made_by_labkit) and not os.access(folder, os.W_OK | os.X_OK):
         raise LabkitError(
             f"labkit may not write into {folder}, where the environment is to be.",

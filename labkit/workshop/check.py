@@ -222,10 +222,7 @@ def disk(here: Here, disk_usage: install.DiskUsage = shutil.disk_usage) -> tuple
             "cuda": catalog.SIZES["default-linux"],
         }.get(build, catalog.SIZES["amd" if here.machine.gpus else "default-linux"])
         needed = (size.installed_bytes or 0) + install.COURSE_BYTES + READY_ROOM_BYTES
-    folder = here.place.path
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    free = disk_usage(folder).free
+    free = disk_usage(places.existing(here.place.path)).free
     text = f"{words.size(free)} free, {words.size(needed)} needed"
     return free, Point("disk", free >= needed, text)
 

@@ -61,10 +61,15 @@ def caches(environment: Mapping[str, str], mounts: str, home: Path) -> dict[str,
     return {name: _cache(Path(path), mounts) for name, path in wanted.items() if path}
 
 
+def existing(path: Path) -> Path:
+    """The path itself, or the nearest folder above it that is there: on its disk the path would be made."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
 def _cache(path: Path, mounts: str) -> dict[str, Any]:
-    there = path
-    while not there.exists() and there != there.parent:
-        there = there.parent
+    there = existing(path)
     writable = os.access(there, os.W_OK | os.X_OK)
     try:
         free: int | None = shutil.disk_usage(there).free
